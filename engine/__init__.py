@@ -1,0 +1,61 @@
+"""Holdshort's engine: parks and resumes runs, and knows nobody."""
+
+from engine.agents import Agent, RunScope, ToolOptions, ask_human
+from engine.engine import RunEngine
+from engine.errors import (
+    AlreadyDecidedError,
+    HoldshortError,
+    InvalidAgentDefinitionError,
+    InvalidResumeTokenError,
+    InvalidRunStateError,
+)
+from engine.identity import Actor, Approvers, Via
+from engine.lifecycle.answer import Recorded, validate_resume
+from engine.policy import PolicyContext, Verdict
+from engine.runs import Origin, Replay, Run, RunStatus
+from engine.tickets import (
+    Allow,
+    Answer,
+    AwaitTarget,
+    Decision,
+    Deny,
+    ResumeCommand,
+    ResumeTicket,
+    Settle,
+)
+from engine.tokens import TokenClaims, create_resume_token, verify_resume_token
+
+__all__ = [
+    "Actor",
+    "Agent",
+    "Allow",
+    "AlreadyDecidedError",
+    "Answer",
+    "Approvers",
+    "AwaitTarget",
+    "Decision",
+    "Deny",
+    "HoldshortError",
+    "InvalidAgentDefinitionError",
+    "InvalidResumeTokenError",
+    "InvalidRunStateError",
+    "Origin",
+    "PolicyContext",
+    "Recorded",
+    "Replay",
+    "ResumeCommand",
+    "ResumeTicket",
+    "Run",
+    "RunEngine",
+    "RunScope",
+    "RunStatus",
+    "Settle",
+    "TokenClaims",
+    "ToolOptions",
+    "Verdict",
+    "Via",
+    "ask_human",
+    "create_resume_token",
+    "validate_resume",
+    "verify_resume_token",
+]

@@ -1,0 +1,250 @@
+"""Agents: named definitions, checked when they are made and when an engine takes them."""
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from engine.errors import InvalidAgentDefinitionError, UnknownAgentError
+from engine.identity import OWNER, Approvers
+from engine.ids import OpId, PersonId, RunId
+from engine.policy import Policy, check_policy
+from engine.runs import Replay
+from engine.schema import Json, digest_of
+
+DEFAULT_APPROVAL_TIMEOUT = timedelta(hours=24)
+DEFAULT_TOOL_TIMEOUT = timedelta(minutes=10)
+DEFAULT_MAX_STEPS = 50
+MAX_NAME = 64
+
+
+@dataclass(frozen=True, slots=True)
+class RunScope:
+    """What a per-run tool factory and a tool may know of the run (``ctx.deps`` in a tool).
+
+    ``op`` names the effect: the same for every attempt of one call, so a downstream system can
+    use it as its idempotency key. None in a factory.
+    """
+
+    run: RunId
+    agent: str
+    owner: PersonId
+    requester: PersonId
+    context: Json
+    op: OpId | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOptions:
+    """How one tool is run.
+
+    Attributes:
+        replay: What may be done with a call whose outcome was lost.
+        timeout: How long one call may run.
+        version: Raise it when the tool's meaning changes under the same schema: parked calls of
+            the old version are then asked again.
+
+    """
+
+    replay: Replay = Replay.NEVER
+    timeout: timedelta = DEFAULT_TOOL_TIMEOUT
+    version: str = "1"
+
+
+ToolFunction = Callable[..., Any]
+ToolItem = Any
+"""A typed function, a Pydantic AI ``Tool``, or a Pydantic AI toolset."""
+ToolFactory = Callable[[RunScope], "Sequence[ToolItem] | Awaitable[Sequence[ToolItem]]"]
+ASKS_A_PERSON = "__holdshort_asks_a_person__"
+
+
+def ask_human(question: str) -> str:
+    """Ask the person this run works for, and wait for the answer.
+
+    Args:
+        question: What you need to know, in one or two sentences.
+
+    """
+    raise AssertionError(f"the engine asks people; this is never called ({question!r})")
+
+
+setattr(ask_human, ASKS_A_PERSON, True)
+
+
+def asks_a_person(item: object) -> bool:
+    """Tell whether a tool is of the kind whose result a person gives."""
+    return bool(getattr(item, ASKS_A_PERSON, False))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agent:
+    """A named definition of what runs, with what, and who is asked.
+
+    Attributes:
+        model: A Pydantic AI model name (``"openai:gpt-5"``) or model object.
+        tools: Typed functions, Pydantic AI tools or toolsets; or one function of the RunScope
+            that returns them for each run.
+        approvals: Per tool name ``"user"`` (always ask), ``"allow"``, ``"deny"``, or a function of
+            the validated input and the PolicyContext that returns one of these words.
+        approvers: Who may decide; the owner unless people are named.
+        approval_timeout: Silence for this long is a denial.
+        notify: Name of the notifier; may be left out where the engine has just one.
+        options: Per tool name, how it is run.
+
+    Raises:
+        InvalidAgentDefinitionError: on construction, saying what to do.
+
+    """
+
+    name: str
+    model: Any
+    instructions: str = ""
+    tools: Sequence[ToolItem] | ToolFactory = ()
+    approvals: Mapping[str, Policy] = field(default_factory=dict)
+    approvers: Approvers | Sequence[str] = OWNER
+    approval_timeout: timedelta = DEFAULT_APPROVAL_TIMEOUT
+    notify: str | None = None
+    options: Mapping[str, ToolOptions] = field(default_factory=dict)
+    max_steps: int = DEFAULT_MAX_STEPS
+
+    def __post_init__(self) -> None:
+        """Check everything that can be known before a run."""
+        _check_name(self.name)
+        _check_limits(self)
+        for tool, policy in self.approvals.items():
+            check_policy(tool, policy)
+        if self.declared is not None:
+            check_names(self, self.declared)
+        object.__setattr__(self, "approvers", _read_approvers(self.name, self.approvers))
+
+    @property
+    def who(self) -> Approvers:
+        """Return the approvers as a value."""
+        if not isinstance(self.approvers, Approvers):
+            raise TypeError("approvers are normalised when the Agent is made")
+        return self.approvers
+
+    @property
+    def declared(self) -> frozenset[str] | None:
+        """Return the names of the tools, or None where only a run can tell them."""
+        if callable(self.tools):
+            return None
+        names = [_declared_name(item) for item in self.tools]
+        if None in names:
+            return None
+        return frozenset(name for name in names if name is not None)
+
+    @property
+    def snapshot(self) -> str:
+        """Return the id of this definition: instructions and model name."""
+        model = self.model if isinstance(self.model, str) else type(self.model).__name__
+        return digest_of("agent", self.name, model, self.instructions)[:16]
+
+    def option(self, tool: str) -> ToolOptions:
+        """Return how a tool is run."""
+        return self.options.get(tool, ToolOptions())
+
+
+def check_names(agent: Agent, tools: frozenset[str]) -> None:
+    """Refuse approvals or options that name no tool.
+
+    A mistyped name would leave the real tool without a policy.
+
+    Raises:
+        InvalidAgentDefinitionError: naming the words that match nothing, and the tools there are.
+
+    """
+    for field_name, named in (("approvals", agent.approvals), ("options", agent.options)):
+        unknown = sorted(set(named) - tools)
+        if unknown:
+            raise InvalidAgentDefinitionError(
+                f"agent {agent.name!r}: {field_name} name no tool: {', '.join(unknown)}; "
+                f"its tools are: {', '.join(sorted(tools)) or 'none'}"
+            )
+
+
+class AgentRegistry:
+    """The agents an engine knows, by name."""
+
+    def __init__(self, agents: Sequence[Agent]) -> None:
+        """Take agents of distinct names.
+
+        Raises:
+            InvalidAgentDefinitionError: two agents share a name.
+
+        """
+        self._agents: dict[str, Agent] = {}
+        for agent in agents:
+            if agent.name in self._agents:
+                raise InvalidAgentDefinitionError(
+                    f"two agents are named {agent.name!r}; rename one"
+                )
+            self._agents[agent.name] = agent
+
+    def __iter__(self) -> Iterator[Agent]:
+        """Iterate over the agents in the order given."""
+        return iter(self._agents.values())
+
+    def get(self, name: str) -> Agent:
+        """Return an agent.
+
+        Raises:
+            UnknownAgentError: none has that name.
+
+        """
+        if name not in self._agents:
+            raise UnknownAgentError(name, tuple(self._agents))
+        return self._agents[name]
+
+
+def notifier_of(agent: Agent, notifiers: Mapping[str, object]) -> str | None:
+    """Return the name of the notifier that shows this agent's cards; None where there is none.
+
+    Raises:
+        InvalidAgentDefinitionError: ``notify`` names no notifier, or leaves open which of several.
+
+    """
+    if agent.notify is not None:
+        if agent.notify not in notifiers:
+            raise InvalidAgentDefinitionError(
+                f"agent {agent.name!r}: notify={agent.notify!r} names no notifier; "
+                f"registered are: {', '.join(sorted(notifiers)) or 'none'}"
+            )
+        return agent.notify
+    if len(notifiers) > 1:
+        raise InvalidAgentDefinitionError(
+            f"agent {agent.name!r}: set notify to one of: {', '.join(sorted(notifiers))}"
+        )
+    return next(iter(notifiers), None)
+
+
+def _declared_name(item: ToolItem) -> str | None:
+    name = getattr(item, "name", None) or getattr(item, "__name__", None)
+    is_toolset = hasattr(item, "get_tools")
+    return str(name) if name and not is_toolset else None
+
+
+def _check_name(name: str) -> None:
+    if not name or not name.replace("-", "").replace("_", "").isalnum() or len(name) > MAX_NAME:
+        raise InvalidAgentDefinitionError(
+            f"agent name {name!r}: use 1 to 64 letters, digits, - and _"
+        )
+
+
+def _check_limits(agent: Agent) -> None:
+    if agent.approval_timeout <= timedelta(0):
+        raise InvalidAgentDefinitionError(
+            f"agent {agent.name!r}: approval_timeout must be positive"
+        )
+    if agent.max_steps < 1:
+        raise InvalidAgentDefinitionError(f"agent {agent.name!r}: max_steps must be at least 1")
+
+
+def _read_approvers(name: str, given: Approvers | Sequence[str]) -> Approvers:
+    if isinstance(given, Approvers):
+        return given
+    if isinstance(given, str) or not given or not all(person for person in given):
+        raise InvalidAgentDefinitionError(
+            f"agent {name!r}: approvers must be a non-empty list of people, or left out (the owner)"
+        )
+    return Approvers(people=tuple(PersonId(person) for person in given))

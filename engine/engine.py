@@ -1,0 +1,393 @@
+"""The facade: start, resume, cancel, tick, and look."""
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from engine.agents import Agent, AgentRegistry, notifier_of
+from engine.cards import CardKey, Notifier, Receipt, Role, TicketNotice
+from engine.courier import Courier
+from engine.errors import (
+    AlreadyDecidedError,
+    CommitConflictError,
+    DeadlinePassedError,
+    IdempotencyConflictError,
+    InvalidResumeTokenError,
+    InvalidRunStateError,
+    NotAllowedError,
+    RefTakenError,
+    Refusal,
+    RunNotFoundError,
+    TicketExpiredError,
+    TokenFault,
+)
+from engine.events import RunEvent
+from engine.identity import Actor, Directory, OpenDirectory, Via
+from engine.ids import (
+    REF_LENGTH,
+    Moment,
+    PersonId,
+    RunId,
+    Surroundings,
+    normalise_ref,
+)
+from engine.lifecycle.answer import Judgement, Recorded, answer, key_body, recorded_answer
+from engine.lifecycle.end import cancel
+from engine.lifecycle.start import Started, StartRequest, start
+from engine.notices import NoticeWriter
+from engine.runs import Origin, Run, RunStatus
+from engine.schema import Json, digest_of
+from engine.store import Loaded, Page, RunFilter, Store
+from engine.sweeper import Sweeper
+from engine.tickets import Decision, ResumeCommand, ResumeTicket
+from engine.tokens import KeyRing, TokenClaims
+
+if TYPE_CHECKING:
+    from engine.worker import Worker, WorkerOptions
+
+TICK_LEASE = timedelta(seconds=10)
+
+
+class RunEngine:
+    """Starts runs, takes answers, and says how things stand. Safe to use from many processes."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        agents: Sequence[Agent],
+        resume_secret: str | Sequence[str],
+        notifiers: Mapping[str, Notifier] | None = None,
+        directory: Directory | None = None,
+        surroundings: Surroundings | None = None,
+    ) -> None:
+        """Wire an engine.
+
+        Args:
+            store: Where runs live.
+            agents: The agents this engine can start and advance.
+            resume_secret: Signs resume tokens; at least 32 bytes. Several: newest first, the
+                newest signs and all verify.
+            notifiers: By the names that agents' ``notify`` uses.
+            directory: Tells what an actor is; without one every human counts as a member.
+            surroundings: The clock, ids and fault report; the real ones unless given.
+
+        Raises:
+            InvalidAgentDefinitionError: a secret is missing or short, or an agent names no
+                registered notifier.
+
+        """
+        secrets = [resume_secret] if isinstance(resume_secret, str) else list(resume_secret)
+        self._keys = KeyRing(secrets)
+        self._store = store
+        self.agents = AgentRegistry(agents)
+        self._notifiers = dict(notifiers or {})
+        self._notify = {a.name: notifier_of(a, self._notifiers) or "" for a in self.agents}
+        self._directory = directory or OpenDirectory()
+        self._surroundings = surroundings or Surroundings()
+        self._writer = NoticeWriter(store, self._keys)
+        self.sweeper = Sweeper(store, self._surroundings)
+        self.courier = Courier(store, self._notifiers, self._writer, self._surroundings)
+
+    @property
+    def store(self) -> Store:
+        """Return the store this engine works on."""
+        return self._store
+
+    @property
+    def surroundings(self) -> Surroundings:
+        """Return the clock, ids and fault report of this engine."""
+        return self._surroundings
+
+    async def start(
+        self,
+        agent: str,
+        text: str,
+        *,
+        owner: str,
+        requester: str = "",
+        origin: Origin | None = None,
+        context: Json = None,
+        conversation: str = "",
+        concurrency_key: str = "",
+        priority: int = 0,
+        idempotency_key: str = "",
+    ) -> Started:
+        """Queue a run and return its id and ref; a repeat of the same key returns the same run.
+
+        Args:
+            agent: Name of a registered agent.
+            text: What the agent is asked to do.
+            owner: The person it works for: told, and asked by default.
+            requester: The person who starts it, if not the owner.
+            origin: Where it was started; its cards go there.
+            context: The caller's JSON, given to policies and tools.
+            conversation: Runs that share history; the run's own id unless given.
+            concurrency_key: At most one live run with this key goes on at a time.
+            priority: Higher goes first.
+            idempotency_key: Names this start; scoped by agent and concurrency key.
+
+        Raises:
+            UnknownAgentError: no agent has that name.
+            IdempotencyConflictError: the key was used for another request.
+
+        """
+        definition = self.agents.get(agent)
+        request = StartRequest(
+            agent=agent,
+            snapshot=definition.snapshot,
+            notify=self._notify[agent],
+            text=text,
+            owner=PersonId(owner),
+            requester=PersonId(requester or owner),
+            origin=origin or Origin(),
+            context=context,
+            conversation=conversation,
+            concurrency_key=concurrency_key,
+            priority=priority,
+            key=idempotency_key,
+        )
+        return await self._start(request)
+
+    async def resume(
+        self,
+        token: str,
+        decision: Decision,
+        *,
+        actor: Actor,
+        idempotency_key: str | None = None,
+    ) -> Recorded:
+        """Record one person's decision; returns before any tool runs.
+
+        With a key, a repeat returns the recorded outcome (see ``answer_key``). Without one, a
+        second answer is refused with InvalidRunStateError.
+
+        Raises:
+            InvalidResumeTokenError: malformed, forged, expired, superseded, or another way in.
+            ResumeError: refused; see its subclasses. Nothing changed.
+            DirectoryUnavailableError: the actor could not be looked up. Nothing changed.
+            StoreUnavailableError: it is not known whether it was recorded; the same key tells.
+
+        """
+        claims = self._keys.read(token, actor.via)
+        while True:
+            loaded = await self._load(claims, idempotency_key)
+            known = _recorded(loaded, claims, decision, actor)
+            if known is not None:
+                return known
+            ticket = _current_ticket(loaded, claims)
+            try:
+                return await self._record(loaded, ticket, decision, actor, idempotency_key)
+            except CommitConflictError:
+                continue
+            except DeadlinePassedError as error:
+                raise TicketExpiredError(ticket.deadline or loaded.now) from error
+
+    def answer_key(self, token: str, decision: Decision, actor: Actor) -> str:
+        """Return the idempotency key of a person's answer: (token id, actor, decision).
+
+        Raises:
+            InvalidResumeTokenError: malformed, forged, or for another way in.
+
+        """
+        claims = self._keys.read(token, actor.via)
+        return digest_of("key", claims.token, actor.key, decision.model_dump_json())
+
+    async def token_for(self, ref: str, via: Via) -> str:
+        """Mint a token for the ticket a person named by its ref (it may be closed by now).
+
+        Raises:
+            RunNotFoundError: no ticket goes by that ref.
+            InvalidRunStateError: the ref is a run's, and not exactly one ticket of it is open.
+
+        """
+        _, ticket = await self.find_ticket(ref)
+        return self._keys.mint(ticket, via)
+
+    async def find_ticket(self, ref: str) -> tuple[Run, ResumeTicket]:
+        """Return the ticket a person named: by its own ref, or a run's with one open ticket.
+
+        Raises:
+            RunNotFoundError: no ticket goes by that ref.
+            InvalidRunStateError: the ref is a run's, and not exactly one ticket of it is open.
+
+        """
+        found = await self._store.find(normalise_ref(ref))
+        if found is None:
+            raise RunNotFoundError(ref)
+        loaded = await self._store.load(found.run, approval=found.approval)
+        run = loaded.run
+        if found.approval is not None:
+            ticket = run.ticket(found.approval) or loaded.closed
+            if ticket is None:
+                raise RunNotFoundError(ref)
+            return run, ticket
+        if len(run.tickets) != 1:
+            raise InvalidRunStateError(_choose(run), code="choose_ticket")
+        return run, run.tickets[0]
+
+    async def notice(self, token: str, via: Via) -> TicketNotice:
+        """Return what a person is shown of the ticket that a token points at.
+
+        Raises:
+            InvalidResumeTokenError: malformed, forged, or for another way in.
+            RunNotFoundError: the ticket is gone.
+
+        """
+        claims = self._keys.read(token, via)
+        loaded = await self._store.load(claims.run_id, approval=claims.approval_id)
+        ticket = loaded.run.ticket(claims.approval) or loaded.closed
+        if ticket is None:
+            raise RunNotFoundError(claims.approval)
+        return await self._writer.ticket(loaded.run, ticket, via)
+
+    async def adopt(self, token: str, via: Via, notifier: str, receipt: Receipt) -> None:
+        """Take in a card that was found where its receipt was lost, so that it is closed too."""
+        claims = self._keys.read(token, via)
+        key = CardKey(run=claims.run_id, subject=claims.approval, role=Role.ASK, notifier=notifier)
+        await self._store.adopt_card(key, receipt)
+
+    async def cancel(self, run_id: RunId, *, actor: Actor) -> Run:
+        """Cancel a run; where a tool is running, it is cancelled once that has ended.
+
+        Raises:
+            RunNotFoundError: no such run.
+            InvalidRunStateError: it has ended.
+            NotAllowedError: the actor is neither its owner, its requester nor an approver.
+
+        """
+        while True:
+            run = (await self._store.load(run_id)).run
+            _check_may_cancel(run, actor)
+            change = cancel(run, actor, self._surroundings.moment())
+            try:
+                await self._store.commit(change)
+            except CommitConflictError:
+                continue
+            return change.run
+
+    async def get_run(self, name: str) -> Run:
+        """Return a run by its id or ref; one that is being advanced shows as running.
+
+        Raises:
+            RunNotFoundError: no run goes by that name.
+
+        """
+        run_id = RunId(name)
+        if len(name.strip()) == REF_LENGTH:
+            found = await self._store.find(normalise_ref(name))
+            if found is None:
+                raise RunNotFoundError(name)
+            run_id = found.run
+        loaded = await self._store.load(run_id)
+        if loaded.running and loaded.run.status is RunStatus.QUEUED:
+            return loaded.run.model_copy(update={"status": RunStatus.RUNNING})
+        return loaded.run
+
+    async def list_runs(
+        self, wanted: RunFilter | None = None, limit: int = 50, cursor: str = ""
+    ) -> Page:
+        """Return a page of runs, newest first."""
+        return await self._store.list_runs(wanted or RunFilter(), limit, cursor)
+
+    async def events(self, run_id: RunId, after: int = 0) -> tuple[RunEvent, ...]:
+        """Return what happened to a run, after the event of that number."""
+        return await self._store.events(run_id, after)
+
+    def worker(self, options: "WorkerOptions") -> "Worker":
+        """Return a worker for this engine's runs. Loads the model layer."""
+        # Processes that run no model must never load it (about 1 s and 60 MB).
+        from engine.executor import Executor  # noqa: PLC0415
+        from engine.worker import Worker  # noqa: PLC0415
+
+        executor = Executor(self._store, self.agents, self._surroundings)
+        return Worker(self._store, executor, self._surroundings, options)
+
+    async def tick(self) -> None:
+        """Run each loop once: time out tickets, advance ready runs, deliver due cards."""
+        from engine.worker import WorkerOptions  # noqa: PLC0415 - as in ``worker``
+
+        await self.sweeper.sweep()
+        name = self._surroundings.ids.new("tick")
+        await self.worker(WorkerOptions(name=name, lease=TICK_LEASE)).drain_ready()
+        await self.courier.deliver()
+
+    async def _start(self, request: StartRequest) -> Started:
+        while True:
+            moment = self._surroundings.moment()
+            change = start(request, self._new_run_id(request, moment), moment)
+            try:
+                done = await self._store.commit(change)
+            except RefTakenError:
+                continue
+            if done.outcome is not None:
+                return Started.model_validate_json(done.outcome)
+            return Started(run=change.run.id, ref=change.run.ref)
+
+    def _new_run_id(self, request: StartRequest, moment: Moment) -> RunId:
+        unique = moment.ids.new("run")
+        place = request.concurrency_key or request.key or unique
+        return RunId(self._store.shard(place) + unique)
+
+    async def _load(self, claims: TokenClaims, key: str | None) -> Loaded:
+        return await self._store.load(claims.run_id, key=key, approval=claims.approval_id)
+
+    async def _record(
+        self,
+        loaded: Loaded,
+        ticket: ResumeTicket,
+        decision: Decision,
+        actor: Actor,
+        key: str | None,
+    ) -> Recorded:
+        standing = await self._directory.describe(actor)
+        command = ResumeCommand.from_ticket(ticket, decision, actor=actor, now=loaded.now)
+        moment = Moment(loaded.now, self._surroundings.ids)
+        change = answer(loaded.run, Judgement(command, standing), moment, key)
+        done = await self._store.commit(change)
+        if done.outcome is not None:
+            return Recorded.model_validate_json(done.outcome)
+        resolution = change.closed[0].resolution
+        if resolution is None:
+            raise AssertionError("an answer closes its ticket with a resolution")
+        return recorded_answer(change.run, ticket, resolution)
+
+
+def _recorded(
+    loaded: Loaded, claims: TokenClaims, decision: Decision, actor: Actor
+) -> Recorded | None:
+    record = loaded.recorded
+    if record is None:
+        return None
+    if record.body != key_body(claims.approval, decision, actor):
+        raise IdempotencyConflictError(record.key)
+    return Recorded.model_validate_json(record.outcome)
+
+
+def _current_ticket(loaded: Loaded, claims: TokenClaims) -> ResumeTicket:
+    closed = loaded.closed
+    if closed is not None and closed.resolution is not None:
+        resolution = closed.resolution
+        raise AlreadyDecidedError(
+            decision=resolution.word, by=resolution.actor.id, at=resolution.at
+        )
+    ticket = loaded.run.ticket(claims.approval)
+    if ticket is None:
+        raise InvalidRunStateError(f"run {loaded.run.ref} does not wait on this ticket")
+    if ticket.token != claims.token or ticket.digest != claims.digest:
+        raise InvalidResumeTokenError(TokenFault.SUPERSEDED)
+    return ticket
+
+
+def _check_may_cancel(run: Run, actor: Actor) -> None:
+    approvers = [person for ticket in run.tickets for person in ticket.approvers.people]
+    people = tuple(dict.fromkeys((run.owner, run.requester, *approvers)))
+    if actor.id not in people:
+        raise NotAllowedError(Refusal.NOT_AN_APPROVER, people)
+
+
+def _choose(run: Run) -> str:
+    if not run.tickets:
+        return f"run {run.ref} is {run.status} and waits on nothing"
+    refs = ", ".join(ticket.ref for ticket in run.tickets)
+    return f"run {run.ref} waits on several things; name one: {refs}"

@@ -1,0 +1,254 @@
+"""Every error Holdshort raises on purpose, grouped by what the caller does next.
+
+HoldshortError
+├── ConfigurationError              fix the code or the settings, then start again
+│   ├── InvalidAgentDefinitionError
+│   ├── UnknownAgentError
+│   └── StoreVersionError
+├── InvalidResumeTokenError         refuse the way in; nothing changed
+├── ResumeError                     tell the person; nothing changed
+│   ├── RunNotFoundError
+│   ├── InvalidRunStateError
+│   │   └── AlreadyDecidedError
+│   ├── TicketMismatchError
+│   ├── TicketExpiredError         also an InvalidResumeTokenError
+│   ├── WrongDecisionError
+│   ├── InvalidAnswerError
+│   ├── NotAllowedError
+│   ├── TooEarlyError
+│   └── IdempotencyConflictError
+├── ToolCallError                   tell the model; the run goes on
+├── ModelRequestError               retry the step, or fail the run
+├── StoreError                      retry, or give way
+│   ├── StoreUnavailableError
+│   ├── CommitConflictError
+│   ├── ClaimLostError
+│   ├── DeadlinePassedError
+│   ├── DeadlineNotReachedError
+│   ├── RefTakenError
+│   └── UndecodableRecordError
+├── DirectoryUnavailableError       refuse, ask to try again
+└── DeliveryError                   the courier retries, or falls back
+"""
+
+from datetime import datetime
+from enum import StrEnum
+
+
+class HoldshortError(Exception):
+    """Base of every error that Holdshort raises on purpose."""
+
+
+class ConfigurationError(HoldshortError):
+    """Something a developer or operator must fix before Holdshort can run."""
+
+
+class InvalidAgentDefinitionError(ConfigurationError):
+    """An Agent, or the engine around it, is defined in a way that could not be run safely."""
+
+
+class UnknownAgentError(ConfigurationError):
+    """No Agent of that name is registered with this engine."""
+
+    def __init__(self, name: str, known: tuple[str, ...]) -> None:
+        """Name the agent asked for and the ones there are."""
+        listed = ", ".join(known) or "none"
+        super().__init__(f"no agent named {name!r}; this engine knows: {listed}")
+        self.name = name
+        self.known = known
+
+
+class StoreVersionError(ConfigurationError):
+    """The store was written by a newer Holdshort than this one."""
+
+
+class TokenFault(StrEnum):
+    """Why a resume token was refused."""
+
+    MALFORMED = "malformed"
+    FORGED = "forged"
+    EXPIRED = "expired"
+    SUPERSEDED = "superseded"
+    WRONG_AUDIENCE = "wrong_audience"
+
+
+class InvalidResumeTokenError(HoldshortError):
+    """The token opens nothing: malformed, forged, expired, superseded, or for another way in."""
+
+    def __init__(self, fault: TokenFault) -> None:
+        """Keep the fault for the log; the text never repeats any part of the token."""
+        super().__init__(f"this resume token cannot be used ({fault.value})")
+        self.fault = fault
+
+
+class ResumeError(HoldshortError):
+    """An answer was refused. The ticket, the call and the token are exactly as they were."""
+
+
+class RunNotFoundError(ResumeError):
+    """No run, and no open ticket, goes by that id or ref."""
+
+    def __init__(self, name: str) -> None:
+        """Name what was looked for."""
+        super().__init__(f"nothing here goes by {name!r}")
+        self.name = name
+
+
+class InvalidRunStateError(ResumeError):
+    """The run is not in a state that allows this."""
+
+    def __init__(self, message: str, *, code: str = "not_awaiting") -> None:
+        """Keep a stable code beside the sentence."""
+        super().__init__(message)
+        self.code = code
+
+
+class AlreadyDecidedError(InvalidRunStateError):
+    """The ticket was decided before this answer came."""
+
+    def __init__(self, *, decision: str, by: str, at: datetime) -> None:
+        """Carry what was decided, by whom (a person's id, or ``system``) and when."""
+        super().__init__(f"already decided: {decision} by {by} at {at.isoformat()}")
+        self.decision = decision
+        self.by = by
+        self.at = at
+
+
+class TicketMismatchError(ResumeError):
+    """A command does not match the committed ticket on one axis."""
+
+    def __init__(self, axis: str) -> None:
+        """Name the axis: approval, run, conversation, snapshot, fingerprint, digest or call."""
+        super().__init__(f"the answer does not match the ticket: {axis} differs")
+        self.axis = axis
+
+
+class TicketExpiredError(InvalidResumeTokenError, ResumeError):
+    """The answer came after the ticket's deadline, which is also its token's."""
+
+    def __init__(self, deadline: datetime) -> None:
+        """Carry the deadline that has passed."""
+        super().__init__(TokenFault.EXPIRED)
+        self.deadline = deadline
+
+
+class WrongDecisionError(ResumeError):
+    """This kind of decision cannot answer this kind of ticket."""
+
+    def __init__(self, given: str, accepted: tuple[str, ...]) -> None:
+        """Name what was given and what would be accepted."""
+        super().__init__(f"{given!r} cannot answer this; it takes: {', '.join(accepted)}")
+        self.given = given
+        self.accepted = accepted
+
+
+class InvalidAnswerError(ResumeError):
+    """The typed answer does not fit what was asked. Nothing was consumed."""
+
+
+class Refusal(StrEnum):
+    """Why an actor may not decide."""
+
+    NOT_AN_APPROVER = "not_an_approver"
+    REQUESTER = "requester"
+    BOT = "bot"
+    GUEST = "guest"
+    OUTSIDER = "outsider"
+    DEACTIVATED = "deactivated"
+    UNKNOWN = "unknown"
+    NOBODY = "nobody"
+
+
+class NotAllowedError(ResumeError):
+    """This actor may not decide this ticket."""
+
+    def __init__(self, refusal: Refusal, people: tuple[str, ...]) -> None:
+        """Carry the reason and the people who may decide."""
+        super().__init__(f"this actor may not decide: {refusal.value}")
+        self.refusal = refusal
+        self.people = people
+
+
+class TooEarlyError(ResumeError):
+    """An answer that is only safe later: the lost worker may still be running the tool."""
+
+    def __init__(self, until: datetime) -> None:
+        """Carry the moment from which the answer is accepted."""
+        super().__init__(f"not before {until.isoformat()}: the first attempt may still be running")
+        self.until = until
+
+
+class IdempotencyConflictError(ResumeError):
+    """The same idempotency key came with another body."""
+
+    def __init__(self, key: str) -> None:
+        """Name the key."""
+        super().__init__(f"idempotency key {key!r} was used for something else")
+        self.key = key
+
+
+class ToolCallError(HoldshortError):
+    """A tool call that cannot run as asked; the model is told and may try again."""
+
+
+class ModelRequestError(HoldshortError):
+    """The model could not be asked. ``retryable`` tells whether asking again may help."""
+
+    def __init__(self, message: str, *, retryable: bool) -> None:
+        """Keep whether a later try may succeed."""
+        super().__init__(message)
+        self.retryable = retryable
+
+
+class StoreError(HoldshortError):
+    """The store did not take the change."""
+
+
+class StoreUnavailableError(StoreError):
+    """The store did not answer in time. Whether a commit was applied is told by its commit id."""
+
+
+class CommitConflictError(StoreError):
+    """The run changed meanwhile: load it again and decide anew."""
+
+
+class ClaimLostError(StoreError):
+    """Another worker holds the run now; this one must stop writing to it."""
+
+
+class DeadlinePassedError(StoreError):
+    """The change was only allowed up to a moment that has passed (by the store's clock)."""
+
+
+class DeadlineNotReachedError(StoreError):
+    """The change is only allowed from a moment that has not come (by the store's clock)."""
+
+
+class RefTakenError(StoreError):
+    """A new ref is in use already: draw another and commit again."""
+
+
+class UndecodableRecordError(StoreError):
+    """A stored record is of an unknown version or kind. It was left untouched."""
+
+
+class DirectoryUnavailableError(HoldshortError):
+    """Who someone is could not be looked up, so nobody can be let through."""
+
+
+class DeliveryError(HoldshortError):
+    """A notice was not shown, or it is not known whether it was.
+
+    Attributes:
+        permanent: Trying the same again will not help before someone changes something.
+        retry_after: Seconds that the other side asked us to wait, if it did.
+
+    """
+
+    def __init__(
+        self, message: str, *, permanent: bool = False, retry_after: float | None = None
+    ) -> None:
+        """Keep what the courier needs for its next try."""
+        super().__init__(message)
+        self.permanent = permanent
+        self.retry_after = retry_after

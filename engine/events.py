@@ -1,0 +1,153 @@
+"""What happened to a run: a tagged union of facts, each linked to the one before by a hash."""
+
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from engine.entries import CallOutcome
+from engine.identity import Actor
+from engine.ids import ApprovalId, CallId, OpId, PersonId, Ref
+from engine.policy import Verdict
+from engine.schema import Frozen, canonical_json, digest_of
+from engine.tickets import Resolution
+
+
+class RunStarted(Frozen):
+    """The run was queued."""
+
+    kind: Literal["run_started"] = "run_started"
+    agent: str
+    owner: PersonId
+    requester: PersonId
+
+
+class CallGated(Frozen):
+    """A call was proposed by the model and judged by its policy."""
+
+    kind: Literal["call_gated"] = "call_gated"
+    call: CallId
+    tool: str
+    digest: str
+    verdict: Verdict
+
+
+class CallRejected(Frozen):
+    """A call never reached its policy: bad arguments, unknown tool, too large."""
+
+    kind: Literal["call_rejected"] = "call_rejected"
+    call: CallId
+    tool: str
+    reason: str
+
+
+class TicketOpened(Frozen):
+    """The run waits for an answer."""
+
+    kind: Literal["ticket_opened"] = "ticket_opened"
+    approval: ApprovalId
+    ref: Ref
+    target: str
+    call: CallId
+    digest: str
+    deadline: datetime | None
+
+
+class TicketClosed(Frozen):
+    """A ticket got its answer, timed out, or was withdrawn with the run."""
+
+    kind: Literal["ticket_closed"] = "ticket_closed"
+    approval: ApprovalId
+    call: CallId
+    resolution: Resolution
+
+
+class CallStarted(Frozen):
+    """The effect of a call may begin from here on."""
+
+    kind: Literal["call_started"] = "call_started"
+    call: CallId
+    tool: str
+    op: OpId
+    attempt: int
+
+
+class CallFinished(Frozen):
+    """A call has its result."""
+
+    kind: Literal["call_finished"] = "call_finished"
+    call: CallId
+    tool: str
+    outcome: CallOutcome
+    seconds: float | None = None
+
+
+class CallLost(Frozen):
+    """A call was found executing after its worker was lost."""
+
+    kind: Literal["call_lost"] = "call_lost"
+    call: CallId
+    tool: str
+    op: OpId
+
+
+class CancelRequested(Frozen):
+    """A cancel came while a tool ran."""
+
+    kind: Literal["cancel_requested"] = "cancel_requested"
+    actor: Actor
+
+
+class RunSucceeded(Frozen):
+    """The run ended with an output."""
+
+    kind: Literal["run_succeeded"] = "run_succeeded"
+
+
+class RunFailed(Frozen):
+    """The run ended with a failure."""
+
+    kind: Literal["run_failed"] = "run_failed"
+    code: str
+    message: str
+
+
+class RunCancelled(Frozen):
+    """The run was cancelled."""
+
+    kind: Literal["run_cancelled"] = "run_cancelled"
+    actor: Actor
+
+
+Fact = Annotated[
+    RunStarted
+    | CallGated
+    | CallRejected
+    | TicketOpened
+    | TicketClosed
+    | CallStarted
+    | CallFinished
+    | CallLost
+    | CancelRequested
+    | RunSucceeded
+    | RunFailed
+    | RunCancelled,
+    Field(discriminator="kind"),
+]
+
+
+class RunEvent(Frozen):
+    """One fact of a run: its number from 1, when, and the hash that links it to the one before."""
+
+    seq: int
+    at: datetime
+    fact: Fact
+    link: str
+
+
+def link_event(previous: str, seq: int, at: datetime, fact: Fact) -> RunEvent:
+    """Return the event that follows the one whose link is ``previous`` (empty for the first)."""
+    body = canonical_json(fact.model_dump(mode="json"))
+    return RunEvent(
+        seq=seq, at=at, fact=fact, link=digest_of(previous, str(seq), at.isoformat(), body)
+    )

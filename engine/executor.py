@@ -1,0 +1,340 @@
+"""Advance one claimed run to its next outcome: parked, ended, handed back, or lost."""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from engine.agents import Agent, AgentRegistry, RunScope
+from engine.entries import CallResult, Record, RecordKind, read_entries
+from engine.errors import (
+    ClaimLostError,
+    CommitConflictError,
+    ConfigurationError,
+    ModelRequestError,
+    RefTakenError,
+    UndecodableRecordError,
+)
+from engine.gate import Gate
+from engine.ids import CallId, Moment, Surroundings
+from engine.lifecycle.draft import call_index
+from engine.lifecycle.end import carry_out_cancel, fail, finish
+from engine.lifecycle.execute import (
+    ask_again,
+    begin,
+    block,
+    complete,
+    complete_late,
+    operation,
+    recover,
+)
+from engine.lifecycle.propose import Asking, Proposal, permission_digest, propose
+from engine.model import ModelQuestion, ModelReply, ask_model
+from engine.runs import CallState, Failure, Run, RunStatus, ToolCall, Usage
+from engine.store import Change, Claim, Store
+from engine.tools import Ending, Toolbox, open_toolbox
+
+MAX_RETRIES = 5
+MAX_LOSSES = 8
+
+Transition = Callable[[Run, Moment], Change | None]
+
+
+class Advanced(StrEnum):
+    """How an advance ended."""
+
+    PARKED = "parked"
+    ENDED = "ended"
+    HANDED_BACK = "handed back"
+    LOST = "lost"
+
+
+class Executor:
+    """Advances claimed runs."""
+
+    def __init__(self, store: Store, agents: AgentRegistry, surroundings: Surroundings) -> None:
+        """Take what every run needs."""
+        self._store = store
+        self._agents = agents
+        self._surroundings = surroundings
+
+    async def advance(self, run: Run, claim: Claim, stop: asyncio.Event) -> Advanced:
+        """Take a claimed run as far as it goes, or to the next boundary once ``stop`` is set.
+
+        Raises:
+            ModelRequestError: the model could not be reached; hand the run back and try later.
+            UnknownAgentError: this process does not know the run's agent; another may.
+            StoreError: the store failed; the lease will lapse.
+
+        """
+        journey = _Journey(self._store, self._surroundings, run, claim)
+        try:
+            await self._go(journey, stop)
+        except _StoppedError:
+            return Advanced.ENDED
+        except ClaimLostError:
+            return Advanced.LOST
+        if journey.run.status is RunStatus.QUEUED:
+            await self._store.release(claim)
+            return Advanced.HANDED_BACK
+        parked = journey.run.status is RunStatus.WAITING
+        return Advanced.PARKED if parked else Advanced.ENDED
+
+    async def _go(self, journey: "_Journey", stop: asyncio.Event) -> None:
+        if journey.claim.losses >= MAX_LOSSES:
+            text = f"given up after {journey.claim.losses} attempts that did not get on"
+            await journey.fail("gave_up", text)
+            return
+        agent = self._agents.get(journey.run.agent)
+        try:
+            async with open_toolbox(agent, journey.scope()) as toolbox:
+                await _Advance(journey, agent, toolbox).run(stop)
+        except (ConfigurationError, UndecodableRecordError) as error:
+            await journey.fail("invalid_agent_definition", str(error))
+
+
+class _StoppedError(Exception):
+    """The run ended under our hands; there is nothing left to do."""
+
+
+@dataclass(slots=True)
+class _Journey:
+    """One claimed run on its way: its present state, its records, and how it commits."""
+
+    store: Store
+    surroundings: Surroundings
+    run: Run
+    claim: Claim
+    records: list[Record] | None = None
+
+    def scope(self, call: CallId | None = None) -> RunScope:
+        run = self.run
+        return RunScope(
+            run=run.id,
+            agent=run.agent,
+            owner=run.owner,
+            requester=run.requester,
+            context=run.context,
+            op=operation(run, call) if call else None,
+        )
+
+    async def commit(self, transition: Transition) -> bool:
+        """Commit a transition of the present run; False where it had nothing to change."""
+        while True:
+            change = transition(self.run, self.surroundings.moment())
+            if change is None:
+                return False
+            try:
+                await self.store.commit(change, self.claim)
+            except RefTakenError:
+                continue
+            except CommitConflictError:
+                await self._reload()
+                continue
+            self._keep(change)
+            return True
+
+    async def fail(self, code: str, message: str) -> None:
+        failure = Failure(code=code, message=message)
+        await self.commit(lambda run, moment: fail(run, failure, moment))
+
+    def arguments(self, call: ToolCall) -> str | None:
+        """Return a call's stored arguments, or None where they are missing.
+
+        The records have been loaded: a call is only looked at once its batch is worked off.
+        """
+        entry = self.run.batch.entry if self.run.batch else -1
+        wanted = (entry, RecordKind.ARGUMENTS, call_index(call))
+        for record in self.records or ():
+            if (record.entry, record.kind, record.index) == wanted:
+                return record.body
+        return None
+
+    async def load_records(self) -> list[Record]:
+        if self.records is None:
+            self.records = list(await self.store.records(self.run.id))
+        return self.records
+
+    async def _reload(self) -> None:
+        loaded = await self.store.load(self.run.id)
+        self.run = loaded.run
+        if not self.run.live:
+            raise _StoppedError
+
+    def _keep(self, change: Change) -> None:
+        self.run = change.run
+        if self.records is not None:
+            self.records.extend(change.records)
+
+
+@dataclass(frozen=True, slots=True)
+class _Advance:
+    """The step loop of one run with its agent's tools at hand."""
+
+    journey: _Journey
+    agent: Agent
+    toolbox: Toolbox
+
+    @property
+    def _asking(self) -> Asking:
+        return Asking(approvers=self.agent.who, timeout=self.agent.approval_timeout)
+
+    async def run(self, stop: asyncio.Event) -> None:
+        await self.journey.commit(lambda run, moment: recover(run, self._asking, moment))
+        while self.journey.run.status is RunStatus.QUEUED and not self._may_stop(stop):
+            await self._step()
+
+    def _may_stop(self, stop: asyncio.Event) -> bool:
+        """Tell whether to hand the run back here: never between ``executing`` and its tool."""
+        batch = self.journey.run.batch
+        executing = batch is not None and any(
+            call.state is CallState.EXECUTING for call in batch.calls
+        )
+        return stop.is_set() and not executing
+
+    async def _step(self) -> None:
+        run = self.journey.run
+        if run.cancel is not None:
+            await self.journey.commit(carry_out_cancel)
+        elif run.batch is not None:
+            await self._work_off()
+        elif run.retries >= MAX_RETRIES:
+            await self.journey.fail("too_many_retries", "the model kept making calls that fail")
+        elif run.usage.requests >= self.agent.max_steps:
+            await self.journey.fail("max_steps", f"not done after {self.agent.max_steps} steps")
+        else:
+            await self._ask_model()
+
+    async def _ask_model(self) -> None:
+        reply = await self._reply()
+        if reply is None:
+            return
+        run = self.journey.run
+        usage = _add(run.usage, reply.usage)
+        if not reply.calls:
+            await self.journey.commit(
+                lambda run, moment: finish(run, reply.response, reply.text, usage, moment)
+            )
+            return
+        try:
+            gated = await Gate(run, self.agent, self.toolbox).judge(reply.calls)
+        except Exception as error:  # noqa: BLE001 - a policy that fails must not let a call through
+            await self.journey.fail("policy_failed", f"{type(error).__name__}: {error}")
+            return
+        proposal = Proposal(reply.response, reply.text, gated, usage)
+        await self.journey.commit(lambda run, moment: propose(run, proposal, self._asking, moment))
+
+    async def _reply(self) -> ModelReply | None:
+        run = self.journey.run
+        records = [r for r in await self.journey.load_records() if r.entry < run.entry_count]
+        question = ModelQuestion(
+            model=self.agent.model,
+            instructions=self.agent.instructions,
+            entries=read_entries(records),
+            tools=self.toolbox.definitions,
+        )
+        try:
+            return await ask_model(question)
+        except ModelRequestError as error:
+            if error.retryable:
+                raise
+            await self.journey.fail("model_failed", str(error))
+            return None
+
+    async def _work_off(self) -> None:
+        """Run the next allowed call of the open batch."""
+        await self.journey.load_records()
+        call = _next(self.journey.run)
+        if call is None:
+            await self.journey.fail("stuck", "the open batch has nothing that could go on")
+        elif call.state is CallState.EXECUTING:
+            await self._execute(call)
+        else:
+            await self.journey.commit(self._begin_or_refuse(call))
+
+    def _begin_or_refuse(self, call: ToolCall) -> Transition:
+        """Return the transition of an allowed call: it begins, unless something changed since."""
+        call_id = call.id
+        if not self._unaltered(call):
+            text = f"the stored arguments of call {call_id} are not those that were judged"
+            return lambda run, moment: fail(run, Failure(code="altered", message=text), moment)
+        if call.tool not in self.toolbox.names:
+            reason = f"the tool {call.tool} is no longer there"
+            return lambda run, moment: block(run, call_id, reason, moment)
+        now_is = self._fingerprint(call)
+        if call.approval is not None and now_is != call.fingerprint:
+            return lambda run, moment: ask_again(run, call_id, now_is, self._asking, moment)
+        return lambda run, moment: begin(run, call_id, moment)
+
+    def _unaltered(self, call: ToolCall) -> bool:
+        arguments = self.journey.arguments(call)
+        return arguments is not None and permission_digest(call.tool, arguments) == call.digest
+
+    def _fingerprint(self, call: ToolCall) -> str:
+        return self.toolbox.fingerprint(call.tool, self.agent.option(call.tool).version)
+
+    async def _execute(self, call: ToolCall) -> None:
+        clock = self.journey.surroundings.clock
+        arguments = self.journey.arguments(call) or ""
+        started = clock()
+        scope = self.journey.scope(call.id)
+        ending = await self.toolbox.run(call.tool, arguments, scope, call.timeout_s)
+        result = _result(call, ending, (clock() - started).total_seconds())
+        try:
+            await self.journey.commit(
+                lambda run, moment: self._then_next(complete(run, result, moment), moment)
+            )
+        except ClaimLostError:
+            await self._hand_in_late(call, result)
+            raise
+
+    async def _hand_in_late(self, call: ToolCall, result: CallResult) -> None:
+        """Give in the result of a call that was taken for lost while it ran."""
+        journey = self.journey
+        op = operation(journey.run, call.id)
+        while True:
+            run = (await journey.store.load(journey.run.id)).run
+            change = complete_late(run, op, result, journey.surroundings.moment())
+            if change is None:
+                return
+            try:
+                await journey.store.commit(change)
+            except CommitConflictError:
+                continue
+            return
+
+    def _then_next(self, change: Change, moment: Moment) -> Change:
+        """Add to a result's commit what follows from it at once: a cancel, or the next call."""
+        run = change.run
+        if run.cancel is not None:
+            return change.then(carry_out_cancel(run, moment))
+        call = _next(run)
+        if call is None:
+            return change
+        following = self._begin_or_refuse(call)(run, moment)
+        return change.then(following) if following is not None else change
+
+
+def _next(run: Run) -> ToolCall | None:
+    calls = run.batch.calls if run.batch else ()
+    going = (CallState.EXECUTING, CallState.ALLOWED)
+    return next((call for call in calls if call.state in going), None)
+
+
+def _result(call: ToolCall, ending: Ending, seconds: float) -> CallResult:
+    return CallResult(
+        call=call.id,
+        provider_id=call.provider_id,
+        tool=call.tool,
+        outcome=ending.outcome,
+        content=ending.content,
+        seconds=round(seconds, 3),
+    )
+
+
+def _add(before: Usage, more: Usage) -> Usage:
+    return Usage(
+        requests=before.requests + more.requests,
+        input_tokens=before.input_tokens + more.input_tokens,
+        output_tokens=before.output_tokens + more.output_tokens,
+    )

@@ -1,0 +1,85 @@
+"""Names: the types of ids, how they are minted, and how a moment is passed to pure code."""
+
+import logging
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import NewType
+
+RunId = NewType("RunId", str)
+ApprovalId = NewType("ApprovalId", str)
+CallId = NewType("CallId", str)
+TokenId = NewType("TokenId", str)
+CommitId = NewType("CommitId", str)
+OpId = NewType("OpId", str)
+Ref = NewType("Ref", str)
+PersonId = NewType("PersonId", str)
+
+CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+REF_LENGTH = 6
+_CONFUSED = str.maketrans({"O": "0", "I": "1", "L": "1"})
+
+Entropy = Callable[[int], bytes]
+Clock = Callable[[], datetime]
+Report = Callable[[str, Exception], None]
+
+
+def log_fault(part: str, error: Exception) -> None:
+    """Log a fault that a loop survived, without a traceback: its text holds no secrets."""
+    logging.getLogger("holdshort").warning("%s: %s: %s", part, type(error).__name__, error)
+
+
+def utc_now() -> datetime:
+    """Return the wall clock as an aware datetime in UTC."""
+    return datetime.now(UTC)
+
+
+def normalise_ref(typed: str) -> Ref:
+    """Return what a person meant by a typed ref: upper case, with O, I and L read as digits.
+
+    Crockford's base 32 defines these readings (https://www.crockford.com/base32.html).
+    """
+    return Ref(typed.strip().upper().translate(_CONFUSED))
+
+
+@dataclass(frozen=True, slots=True)
+class Ids:
+    """Mints ids from injected entropy, so that a test can know them."""
+
+    entropy: Entropy = secrets.token_bytes
+
+    def new(self, prefix: str) -> str:
+        """Return ``<prefix>_`` and 20 Crockford characters (100 random bits)."""
+        return f"{prefix}_{self._draw(20).lower()}"
+
+    def ref(self) -> Ref:
+        """Return six Crockford characters for a person to type (30 random bits)."""
+        return Ref(self._draw(REF_LENGTH))
+
+    def _draw(self, length: int) -> str:
+        return "".join(CROCKFORD[byte & 31] for byte in self.entropy(length))
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """What a pure transition is given from outside: the time, and a source of ids."""
+
+    now: datetime
+    ids: Ids
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """The impure world, injected once: a clock, a source of ids, and where faults are told.
+
+    ``report`` is told of faults that the loops survive: which part, and the error.
+    """
+
+    clock: Clock = utc_now
+    ids: Ids = Ids()
+    report: Report = log_fault
+
+    def moment(self) -> Moment:
+        """Return the present moment."""
+        return Moment(self.clock(), self.ids)

@@ -1,0 +1,1 @@
+"""The pure transitions: ``(run, ..., moment) -> Change``. No clock, no store, no await."""

@@ -1,0 +1,219 @@
+"""Answer: one person's decision on one ticket, and silence as a decision."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import assert_never
+
+from engine.entries import CallOutcome, CallResult
+from engine.errors import (
+    InvalidAnswerError,
+    InvalidRunStateError,
+    TicketExpiredError,
+    TicketMismatchError,
+    TooEarlyError,
+    WrongDecisionError,
+)
+from engine.identity import SYSTEM, Actor, Standing, judge
+from engine.ids import ApprovalId, Moment, Ref, RunId
+from engine.lifecycle.draft import Draft
+from engine.lifecycle.propose import told
+from engine.lifecycle.table import CallCause
+from engine.runs import Run, ToolCall
+from engine.schema import Frozen, digest_of
+from engine.store import Change, KeyRecord
+from engine.tickets import (
+    Allow,
+    Answer,
+    Decision,
+    Deny,
+    OutcomeUnknown,
+    Resolution,
+    ResumeCommand,
+    ResumeTicket,
+    Settle,
+    accepted_kinds,
+)
+
+TIMED_OUT = "approval timed out"
+MAX_ANSWER_CHARS = 16_384
+MAX_REASON_CHARS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What an answer is judged with besides the run: the command, and what the actor is."""
+
+    command: ResumeCommand
+    standing: Standing
+
+
+class Recorded(Frozen):
+    """What an actor is told of a recorded answer; the same for every repeat of its key."""
+
+    run: RunId
+    run_ref: Ref
+    approval: ApprovalId
+    ref: Ref
+    resolution: Resolution
+    still_open: int
+
+
+def key_scope(run: RunId) -> str:
+    """Return the scope of idempotency keys of answers to a run."""
+    return f"run:{run}"
+
+
+def key_body(approval: str, decision: Decision, actor: Actor) -> str:
+    """Return the digest of what is asked under a key: this answer, by this actor."""
+    return digest_of("answer", approval, decision.model_dump_json(), actor.key)
+
+
+def recorded_answer(run: Run, ticket: ResumeTicket, resolution: Resolution) -> Recorded:
+    """Return what the actor of this resolution is told; ``run`` is the run after it."""
+    return Recorded(
+        run=run.id,
+        run_ref=run.ref,
+        approval=ticket.approval,
+        ref=ticket.ref,
+        resolution=resolution,
+        still_open=len(run.tickets),
+    )
+
+
+def validate_resume(run: Run, command: ResumeCommand) -> ResumeTicket:
+    """Return the open ticket that a command matches on every axis.
+
+    The order is that of the resume contract: not waiting, approval, run, conversation, snapshot,
+    fingerprint, digest, deadline, kind of decision, call.
+
+    Raises:
+        InvalidRunStateError: the run waits on nothing.
+        TicketMismatchError: one axis differs.
+        TicketExpiredError: the deadline has passed; silence is being written by the sweeper.
+        WrongDecisionError: this kind of decision cannot answer this kind of ticket.
+
+    """
+    if not run.tickets:
+        raise InvalidRunStateError(f"run {run.ref} is {run.status} and waits on nothing")
+    ticket = run.ticket(command.approval)
+    if ticket is None:
+        raise TicketMismatchError("approval")
+    for axis in ("run", "conversation", "snapshot", "fingerprint", "digest"):
+        if getattr(ticket, axis) != getattr(command, axis):
+            raise TicketMismatchError(axis)
+    if ticket.deadline is not None and command.now > ticket.deadline:
+        raise TicketExpiredError(ticket.deadline)
+    accepted = accepted_kinds(ticket.target)
+    if command.decision.kind not in accepted:
+        raise WrongDecisionError(command.decision.kind, accepted)
+    if ticket.target.call != command.call:
+        raise TicketMismatchError("call")
+    return ticket
+
+
+def answer(run: Run, judgement: Judgement, moment: Moment, key: str | None) -> Change:
+    """Return the Change that a person's answer makes, or refuse it and change nothing.
+
+    Raises:
+        ResumeError: the answer does not match, comes too late or too early, is of the wrong kind,
+            does not fit, or comes from someone who may not decide.
+
+    """
+    command = judgement.command
+    ticket = validate_resume(run, command)
+    judge(ticket.approvers, command.actor, judgement.standing, ticket.requester)
+    _check_words(command)
+    draft = Draft(run, moment)
+    resolution = Resolution(decision=command.decision, actor=command.actor, at=command.now)
+    _apply(draft, ticket, resolution)
+    record = _key_record(draft.run, ticket, resolution, key) if key is not None else None
+    return draft.change(key=record, not_after=ticket.deadline)
+
+
+def _key_record(run: Run, ticket: ResumeTicket, resolution: Resolution, key: str) -> KeyRecord:
+    return KeyRecord(
+        scope=key_scope(run.id),
+        key=key,
+        body=key_body(ticket.approval, resolution.decision, resolution.actor),
+        outcome=recorded_answer(run, ticket, resolution).model_dump_json(),
+    )
+
+
+def expire(run: Run, moment: Moment) -> Change | None:
+    """Return the Change that denies every late ticket of a run; None where none is late."""
+    late = [t for t in run.tickets if t.deadline is not None and moment.now > t.deadline]
+    if not late:
+        return None
+    draft = Draft(run, moment)
+    for ticket in late:
+        silence = Resolution(
+            decision=Deny(reason=TIMED_OUT), actor=SYSTEM, at=moment.now, timed_out=True
+        )
+        _apply(draft, ticket, silence)
+    latest = max(t.deadline for t in late if t.deadline is not None)
+    return draft.change(not_before=latest)
+
+
+def _apply(draft: Draft, ticket: ResumeTicket, resolution: Resolution) -> None:
+    call = draft.batch.call(ticket.target.call)
+    draft.close_ticket(ticket, resolution)
+    match resolution.decision:
+        case Allow():
+            draft.move_call(call, CallCause.ALLOW)
+        case Deny(reason=reason):
+            draft.give_result(call, _blocked(call, reason), CallCause.DENY)
+        case Answer(value=value):
+            result = told(call, CallOutcome.SUCCEEDED, value)
+            draft.give_result(call, result, CallCause.ANSWER)
+        case Settle() as settle:
+            _settle_unknown(draft, ticket, call, settle)
+        case _:
+            assert_never(resolution.decision)
+    draft.settle()
+    draft.continue_when_answered()
+
+
+def _settle_unknown(draft: Draft, ticket: ResumeTicket, call: ToolCall, settle: Settle) -> None:
+    match settle.outcome:
+        case "happened":
+            text = settle.value or "a person confirmed that this happened"
+            draft.give_result(call, told(call, CallOutcome.SUCCEEDED, text), CallCause.HAPPENED)
+        case "not_happened":
+            _check_not_too_early(ticket, draft.now)
+            draft.move_call(call, CallCause.NOT_HAPPENED)
+        case "abandon":
+            text = f"blocked: {settle.value or 'the outcome is unknown and was given up'}"
+            draft.give_result(call, told(call, CallOutcome.DENIED, text), CallCause.ABANDON)
+        case _:
+            assert_never(settle.outcome)
+
+
+def _check_not_too_early(ticket: ResumeTicket, now: datetime) -> None:
+    target = ticket.target
+    if isinstance(target, OutcomeUnknown) and now <= target.rerun_from:
+        raise TooEarlyError(target.rerun_from)
+
+
+def _blocked(call: ToolCall, reason: str) -> CallResult:
+    return told(call, CallOutcome.DENIED, f"blocked: {reason or 'denied'}")
+
+
+def _check_words(command: ResumeCommand) -> None:
+    match command.decision:
+        case Answer(value=value):
+            if not value.strip():
+                raise InvalidAnswerError("the answer is empty")
+            _check_length("answer", value, MAX_ANSWER_CHARS)
+        case Deny(reason=reason):
+            _check_length("reason", reason, MAX_REASON_CHARS)
+        case Settle(value=value):
+            _check_length("value", value, MAX_ANSWER_CHARS)
+        case Allow():
+            pass
+        case _:
+            assert_never(command.decision)
+
+
+def _check_length(what: str, text: str, most: int) -> None:
+    if len(text) > most:
+        raise InvalidAnswerError(f"the {what} has {len(text):,} characters; at most {most:,} fit")

@@ -1,0 +1,168 @@
+"""The workbench of one transition: gathers what changes, and hands it over as one Change."""
+
+from datetime import datetime
+from typing import Any
+
+from engine.cards import CardKey, Role
+from engine.entries import CallOutcome, CallResult, Record, RecordKind
+from engine.events import CallFinished, Fact, RunEvent, TicketClosed, TicketOpened, link_event
+from engine.ids import CommitId, Moment
+from engine.lifecycle.table import CallCause, RunCause, move_call, move_run
+from engine.runs import Batch, Run, RunStatus, ToolCall
+from engine.store import Change, ClaimEffect, KeyRecord
+from engine.tickets import Resolution, ResumeTicket
+
+OUTCOME_SUBJECT = "outcome"
+
+
+class Draft:
+    """Gathers one transition of one run. Lives and dies inside a pure function."""
+
+    def __init__(self, run: Run, moment: Moment) -> None:
+        """Start from a run as it was loaded."""
+        self.run = run
+        self.moment = moment
+        self._before = run.version
+        self._events: list[RunEvent] = []
+        self._records: list[Record] = []
+        self._opened: list[ResumeTicket] = []
+        self._closed: list[ResumeTicket] = []
+        self._raised: dict[CardKey, None] = {}
+
+    @property
+    def now(self) -> datetime:
+        """Return the moment of this transition."""
+        return self.moment.now
+
+    @property
+    def batch(self) -> Batch:
+        """Return the open batch.
+
+        Raises:
+            ValueError: the run has none.
+
+        """
+        if self.run.batch is None:
+            raise ValueError("this run has no open batch")
+        return self.run.batch
+
+    def note(self, fact: Fact) -> None:
+        """Append an event."""
+        seq = self.run.event_count + 1
+        event = link_event(self.run.event_head, seq, self.now, fact)
+        self._events.append(event)
+        self.set(event_count=seq, event_head=event.link)
+
+    def set(self, **fields: Any) -> None:  # noqa: ANN401 - fields of Run, checked by its model
+        """Change fields of the run."""
+        self.run = self.run.model_copy(update=fields)
+
+    def move(self, cause: RunCause) -> None:
+        """Move the run."""
+        self.set(status=move_run(self.run.status, cause))
+
+    def move_call(self, call: ToolCall, cause: CallCause, **fields: Any) -> ToolCall:  # noqa: ANN401
+        """Move a call of the batch, changing fields of it with the move."""
+        moved = call.model_copy(update={"state": move_call(call.state, cause), **fields})
+        self.set(batch=self.batch.put(moved))
+        return moved
+
+    def write(self, kind: RecordKind, entry: int, body: str, index: int = 0) -> None:
+        """Add a write-once record."""
+        self._records.append(Record(entry=entry, kind=kind, index=index, body=body))
+
+    def give_result(self, call: ToolCall, result: CallResult, cause: CallCause) -> None:
+        """Settle a call with its one result; the last call of a batch settles the batch."""
+        self.move_call(call, cause)
+        retried = result.outcome is CallOutcome.RETRY
+        self.set(retries=self.run.retries + 1 if retried else 0)
+        index = call_index(call)
+        self.write(RecordKind.RESULT, self.batch.entry, result.model_dump_json(), index)
+        self.note(
+            CallFinished(
+                call=call.id, tool=call.tool, outcome=result.outcome, seconds=result.seconds
+            )
+        )
+        self.raise_ask_of(call)
+
+    def settle(self) -> None:
+        """Turn a batch whose calls all have results into an entry."""
+        if self.run.batch is not None and self.run.batch.settled:
+            self.set(entry_count=self.run.batch.entry + 1, batch=None)
+
+    def open_ticket(self, ticket: ResumeTicket) -> None:
+        """Open a ticket, and want the cards that show it."""
+        self.set(tickets=(*self.run.tickets, ticket))
+        self._opened.append(ticket)
+        self.note(
+            TicketOpened(
+                approval=ticket.approval,
+                ref=ticket.ref,
+                target=ticket.target.kind,
+                call=ticket.target.call,
+                digest=ticket.digest,
+                deadline=ticket.deadline,
+            )
+        )
+        self.raise_card(ticket.approval, Role.ASK)
+        self.raise_card(ticket.approval, Role.ASKED)
+
+    def close_ticket(self, ticket: ResumeTicket, resolution: Resolution) -> None:
+        """Close a ticket; the owner is told unless it was the owner who decided."""
+        left = tuple(t for t in self.run.tickets if t.approval != ticket.approval)
+        self.set(tickets=left)
+        self._closed.append(ticket.model_copy(update={"resolution": resolution}))
+        self.note(
+            TicketClosed(approval=ticket.approval, call=ticket.target.call, resolution=resolution)
+        )
+        self.raise_card(ticket.approval, Role.ASK)
+        self.raise_card(ticket.approval, Role.ASKED)
+        if resolution.actor.id != self.run.owner and not resolution.withdrawn:
+            self.raise_card(ticket.approval, Role.DECIDED)
+
+    def raise_card(self, subject: str, role: Role) -> None:
+        """Want a card to show the run as it is after this change."""
+        if self.run.notify:
+            key = CardKey(run=self.run.id, subject=subject, role=role, notifier=self.run.notify)
+            self._raised[key] = None
+
+    def continue_when_answered(self) -> None:
+        """Queue a waiting run again once its last ticket is closed."""
+        if self.run.status is RunStatus.WAITING and not self.run.tickets:
+            self.move(RunCause.ANSWERED)
+            self.set(attempt=self.moment.ids.new("att"))
+
+    def raise_ask_of(self, call: ToolCall) -> None:
+        """Want the card of a call's ticket, if it ever had one, to show what became of it."""
+        if call.approval is not None:
+            self.raise_card(call.approval, Role.ASK)
+
+    def change(
+        self,
+        claim: ClaimEffect = ClaimEffect.NONE,
+        *,
+        key: KeyRecord | None = None,
+        not_after: datetime | None = None,
+        not_before: datetime | None = None,
+    ) -> Change:
+        """Return all of it as one Change."""
+        fields = {**dict(self.run), "version": self._before + 1, "updated_at": self.now}
+        return Change(
+            commit=CommitId(self.moment.ids.new("cmt")),
+            expected=self._before,
+            run=Run(**fields),
+            events=tuple(self._events),
+            records=tuple(self._records),
+            opened=tuple(self._opened),
+            closed=tuple(self._closed),
+            raised=tuple(self._raised),
+            key=key,
+            not_after=not_after,
+            not_before=not_before,
+            claim=claim,
+        )
+
+
+def call_index(call: ToolCall) -> int:
+    """Return the position of a call in its batch, from its id ``<step>.<index>``."""
+    return int(call.id.rpartition(".")[2])

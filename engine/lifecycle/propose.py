@@ -1,0 +1,145 @@
+"""Propose: a model's response becomes a batch; calls that ask park the run."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from engine.entries import CallOutcome, CallResult, RecordKind
+from engine.events import CallGated, CallRejected
+from engine.identity import Approvers
+from engine.ids import ApprovalId, Moment, TokenId
+from engine.lifecycle.draft import Draft, call_index
+from engine.lifecycle.table import CallCause, RunCause
+from engine.policy import Verdict
+from engine.runs import Batch, Run, ToolCall, Usage
+from engine.schema import digest_of
+from engine.store import Change, ClaimEffect
+from engine.tickets import AwaitTarget, RemoteInput, ResumeTicket, ToolPermission
+
+MAX_WORDS = 4_000
+ANSWER_SCHEMA = '{"type":"string"}'
+
+
+@dataclass(frozen=True, slots=True)
+class Gated:
+    """One proposed call after the gate, in the model's order.
+
+    Exactly one of these holds: it was ``rejected`` before its policy, it ``asks`` a person a
+    question, or its policy gave ``call.verdict``.
+    """
+
+    call: ToolCall
+    arguments: str
+    rejected: str = ""
+    asks: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """How this agent asks: whom, and for how long silence is not yet a denial."""
+
+    approvers: Approvers
+    timeout: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """A model's response, opaque here; its words beside the calls; the calls gated; its cost."""
+
+    response: str
+    words: str
+    calls: tuple[Gated, ...]
+    usage: Usage
+
+
+def propose(run: Run, proposal: Proposal, asking: Asking, moment: Moment) -> Change:
+    """Return the Change that keeps the response and its batch, parking the run where it asks."""
+    draft = Draft(run, moment)
+    entry = run.entry_count
+    draft.set(batch=Batch(entry=entry, calls=tuple(g.call for g in proposal.calls)))
+    draft.set(usage=proposal.usage)
+    draft.write(RecordKind.RESPONSE, entry, proposal.response)
+    if proposal.words:
+        draft.write(RecordKind.WORDS, entry, proposal.words[:MAX_WORDS])
+    for gated in proposal.calls:
+        draft.write(RecordKind.ARGUMENTS, entry, gated.arguments, call_index(gated.call))
+        _gate(draft, gated, asking)
+    draft.settle()
+    return park_if_asking(draft)
+
+
+def park_if_asking(draft: Draft) -> Change:
+    """Return the draft's Change, the run parked and its claim given back if a ticket is open."""
+    if not draft.run.tickets:
+        return draft.change(ClaimEffect.KEEP)
+    draft.move(RunCause.PARK)
+    return draft.change(ClaimEffect.RELEASE)
+
+
+def permission_digest(tool: str, arguments: str) -> str:
+    """Return the digest that binds an approval: the tool's name and the canonical arguments."""
+    return digest_of("call", tool, arguments)
+
+
+def question_digest(prompt: str) -> str:
+    """Return the digest that binds a question: its prompt and the schema of its answer."""
+    return digest_of("question", prompt, ANSWER_SCHEMA)
+
+
+def open_permission(draft: Draft, call: ToolCall, asking: Asking) -> None:
+    """Ask for a call; the call has made its move to awaiting."""
+    target = ToolPermission(call=call.id, tool=call.tool)
+    _open(draft, call, target, call.digest, asking)
+
+
+def _gate(draft: Draft, gated: Gated, asking: Asking) -> None:
+    call = gated.call
+    if gated.rejected:
+        draft.note(CallRejected(call=call.id, tool=call.tool, reason=gated.rejected))
+        result = told(call, CallOutcome.RETRY, gated.rejected)
+        draft.give_result(call, result, CallCause.REJECT)
+        return
+    verdict = call.verdict or Verdict.ASK
+    draft.note(CallGated(call=call.id, tool=call.tool, digest=call.digest, verdict=verdict))
+    if gated.asks is not None:
+        waiting = draft.move_call(call, CallCause.ASK)
+        target = RemoteInput(call=call.id, tool=call.tool, prompt=gated.asks)
+        _open(draft, waiting, target, question_digest(gated.asks), asking)
+    elif verdict is Verdict.ALLOW:
+        draft.move_call(call, CallCause.ALLOW)
+    elif verdict is Verdict.DENY:
+        blocked = told(call, CallOutcome.DENIED, "blocked: policy does not allow this call")
+        draft.give_result(call, blocked, CallCause.DENY)
+    else:
+        open_permission(draft, draft.move_call(call, CallCause.ASK), asking)
+
+
+def told(call: ToolCall, outcome: CallOutcome, text: str) -> CallResult:
+    """Return a result made of words for the model, of a call whose tool did not run."""
+    return CallResult(
+        call=call.id, provider_id=call.provider_id, tool=call.tool, outcome=outcome, content=text
+    )
+
+
+def _open(draft: Draft, call: ToolCall, target: AwaitTarget, digest: str, asking: Asking) -> None:
+    ids, run = draft.moment.ids, draft.run
+    owner_only = isinstance(target, RemoteInput)
+    approvers = Approvers() if owner_only else asking.approvers
+    approval = ApprovalId(ids.new("apr"))
+    draft.set(batch=draft.batch.put(call.model_copy(update={"approval": approval})))
+    draft.open_ticket(
+        ResumeTicket(
+            approval=approval,
+            ref=ids.ref(),
+            run=run.id,
+            conversation=run.conversation,
+            snapshot=run.snapshot,
+            fingerprint=call.fingerprint,
+            token=TokenId(ids.new("tok")),
+            target=target,
+            digest=digest,
+            opened_at=draft.now,
+            deadline=draft.now + asking.timeout,
+            approvers=approvers.resolve(run.owner),
+            requester=run.requester,
+        )
+    )

@@ -1,0 +1,155 @@
+"""One model request: entries go in as the model layer's messages, a reply comes out."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic_ai import exceptions, models
+from pydantic_ai.direct import model_request
+from pydantic_ai.messages import (
+    ModelMessage,
+    ModelMessagesTypeAdapter,
+    ModelRequest,
+    ModelResponse,
+    ToolReturnPart,
+    UserPromptPart,
+)
+from pydantic_ai.tools import ToolDefinition
+
+from engine.entries import CallOutcome, CallResult, Entry, Step, UserInput
+from engine.errors import ModelRequestError, UndecodableRecordError
+from engine.runs import Usage
+
+_OUTCOMES: dict[CallOutcome, Any] = {
+    CallOutcome.SUCCEEDED: "success",
+    CallOutcome.FAILED: "failed",
+    CallOutcome.RETRY: "retried",
+    CallOutcome.DENIED: "denied",
+}
+_SERVER_ERROR = 500
+_RETRYABLE_STATUS = frozenset({408, 409, 425, 429})
+
+
+@dataclass(frozen=True, slots=True)
+class ProposedCall:
+    """A call as the provider gave it: its own id, the tool's name, raw arguments."""
+
+    provider_id: str
+    tool: str
+    arguments: str | dict[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class ModelReply:
+    """A model's reply: opaque JSON to keep, its words, its calls, and what it used."""
+
+    response: str
+    text: str
+    calls: tuple[ProposedCall, ...]
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class ModelQuestion:
+    """What a model is asked with."""
+
+    model: Any
+    instructions: str
+    entries: Sequence[Entry]
+    tools: Sequence[ToolDefinition]
+
+
+async def ask_model(question: ModelQuestion) -> ModelReply:
+    """Make one model request.
+
+    Raises:
+        ModelRequestError: the model could not be asked; says whether a later try may succeed.
+        UndecodableRecordError: a stored response is of a kind this version does not know.
+
+    """
+    messages = list(to_messages(question.entries, question.instructions))
+    parameters = models.ModelRequestParameters(function_tools=list(question.tools))
+    try:
+        response = await model_request(
+            question.model, messages, model_request_parameters=parameters
+        )
+    except Exception as error:
+        raise _translated(error) from error
+    return read_reply(response)
+
+
+def read_reply(response: ModelResponse) -> ModelReply:
+    """Return what the engine needs of a response."""
+    return ModelReply(
+        response=ModelMessagesTypeAdapter.dump_json([response]).decode(),
+        text=response.text or "",
+        calls=tuple(
+            ProposedCall(part.tool_call_id, part.tool_name, part.args)
+            for part in response.tool_calls
+        ),
+        usage=Usage(
+            requests=1,
+            input_tokens=response.usage.input_tokens,
+            output_tokens=response.usage.output_tokens,
+        ),
+    )
+
+
+def words_of(response: str) -> str:
+    """Return the words in a stored response: what the model said beside its calls."""
+    return _load_response(response).text or ""
+
+
+def to_messages(entries: Sequence[Entry], instructions: str) -> Iterator[ModelMessage]:
+    """Yield the model layer's messages; instructions go with every request."""
+    for entry in entries:
+        if isinstance(entry, UserInput):
+            parts = [UserPromptPart(content=entry.text)]
+            yield ModelRequest(parts=parts, instructions=instructions or None)
+        else:
+            yield from _step_messages(entry, instructions)
+
+
+def _step_messages(step: Step, instructions: str) -> Iterator[ModelMessage]:
+    yield _load_response(step.response)
+    if step.results:
+        returns = [_tool_return(result) for result in step.results]
+        yield ModelRequest(parts=returns, instructions=instructions or None)
+
+
+def _tool_return(result: CallResult) -> ToolReturnPart:
+    return ToolReturnPart(
+        tool_name=result.tool,
+        content=result.content,
+        tool_call_id=result.provider_id,
+        outcome=_OUTCOMES[result.outcome],
+    )
+
+
+def _load_response(stored: str) -> ModelResponse:
+    try:
+        (message,) = ModelMessagesTypeAdapter.validate_json(stored)
+    except ValueError as error:
+        raise UndecodableRecordError(
+            "a stored model response is of a kind this version does not know"
+        ) from error
+    if not isinstance(message, ModelResponse):
+        raise UndecodableRecordError("a stored model response is not a response")
+    return message
+
+
+def _translated(error: Exception) -> Exception:
+    match error:
+        case exceptions.ModelHTTPError(status_code=status):
+            retryable = status >= _SERVER_ERROR or status in _RETRYABLE_STATUS
+            return ModelRequestError(f"the model answered {status}", retryable=retryable)
+        case exceptions.ModelAPIError() | TimeoutError() | OSError():
+            return ModelRequestError(
+                f"the model was not reached ({type(error).__name__})", retryable=True
+            )
+        case UndecodableRecordError():
+            return error
+        case _:
+            return ModelRequestError(
+                f"the model could not be asked ({type(error).__name__}): {error}", retryable=False
+            )

@@ -1,0 +1,183 @@
+"""Notices: what a card says, made from the committed state at the moment it is shown."""
+
+from dataclasses import dataclass
+
+from pydantic import SecretStr, TypeAdapter
+
+from engine.cards import (
+    Card,
+    Effect,
+    EffectState,
+    Notice,
+    OutcomeNotice,
+    Receipt,
+    Role,
+    TicketNotice,
+)
+from engine.entries import CallResult, Record, RecordKind
+from engine.identity import Via
+from engine.ids import ApprovalId, CallId
+from engine.runs import CallState, Run, ToolCall
+from engine.schema import Json, canonical_json
+from engine.store import Store
+from engine.tickets import Allow, ResumeTicket, Settle
+from engine.tokens import KeyRing
+
+_JSON: TypeAdapter[Json] = TypeAdapter(Json)
+MAX_EFFECT_CHARS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A notice and the run's version it tells; None where there is nothing (more) to say."""
+
+    notice: Notice | None
+    version: int
+    wait_for_ask: bool = False
+
+
+class NoticeWriter:
+    """Writes notices from the store; mints the token that a card carries."""
+
+    def __init__(self, store: Store, keys: KeyRing) -> None:
+        """Take the store to read and the keys to mint with."""
+        self._store = store
+        self._keys = keys
+
+    async def write(self, card: Card, via: Via) -> Written:
+        """Return what this card must say now.
+
+        Raises:
+            RunNotFoundError: the run is gone.
+
+        """
+        if card.key.role is Role.OUTCOME:
+            run = (await self._store.load(card.key.run)).run
+            return Written(_outcome(run, card.key.idempotency), run.version)
+        return await self._write_ticket(card, via)
+
+    async def ticket(self, run: Run, ticket: ResumeTicket, via: Via) -> TicketNotice:
+        """Return what a person is shown of one ticket, for one way in."""
+        records = await self._store.records(run.id, _entry(ticket))
+        return self._notice(run, ticket, Role.ASK, records, via)
+
+    async def _write_ticket(self, card: Card, via: Via) -> Written:
+        key = card.key
+        approval = ApprovalId(key.subject)
+        loaded = await self._store.load(key.run, approval=approval)
+        ticket = loaded.run.ticket(approval) or loaded.closed
+        if ticket is None:
+            return Written(None, loaded.run.version)
+        ask = await self._ask_receipt(card) if key.role is not Role.ASK else None
+        if key.role is Role.ASKED and card.receipt is None and ticket.resolution is not None:
+            return Written(None, loaded.run.version)
+        records = await self._store.records(key.run, _entry(ticket))
+        notice = self._notice(loaded.run, ticket, key.role, records, via)
+        told = notice.model_copy(update={"idempotency": key.idempotency, "ask": ask})
+        waits = key.role is Role.ASKED and ask is None
+        return Written(told, loaded.run.version, wait_for_ask=waits)
+
+    def _notice(
+        self,
+        run: Run,
+        ticket: ResumeTicket,
+        role: Role,
+        records: tuple[Record, ...],
+        via: Via,
+    ) -> TicketNotice:
+        open_here = ticket.resolution is None and role is Role.ASK
+        token = SecretStr(self._keys.mint(ticket, via)) if open_here else None
+        return TicketNotice(
+            role=role,
+            idempotency=f"{run.id}:{ticket.approval}",
+            run=run.id,
+            run_ref=run.ref,
+            agent=run.agent,
+            approval=ticket.approval,
+            ref=ticket.ref,
+            target=ticket.target,
+            arguments=_arguments(ticket, records),
+            says=_body(ticket, records, RecordKind.WORDS) or "",
+            owner=run.owner,
+            requester=run.requester,
+            approvers=ticket.approvers,
+            origin=run.origin,
+            deadline=ticket.deadline,
+            digest=ticket.digest,
+            resolution=ticket.resolution,
+            effect=_effect(run, ticket, records),
+            token=token,
+        )
+
+    async def _ask_receipt(self, card: Card) -> Receipt | None:
+        for other in await self._store.cards(card.key.run):
+            same = other.key.subject == card.key.subject and other.key.role is Role.ASK
+            if same and other.receipt is not None:
+                return other.receipt
+        return None
+
+
+def _outcome(run: Run, idempotency: str) -> OutcomeNotice | None:
+    if run.live:
+        return None
+    failure = run.failure.message if run.failure else ""
+    return OutcomeNotice(
+        idempotency=idempotency,
+        run=run.id,
+        run_ref=run.ref,
+        agent=run.agent,
+        owner=run.owner,
+        origin=run.origin,
+        status=run.status,
+        text=run.output or failure,
+    )
+
+
+def _entry(ticket: ResumeTicket) -> int:
+    return int(ticket.target.call.partition(".")[0])
+
+
+def _index(call: CallId) -> int:
+    return int(call.partition(".")[2])
+
+
+def _body(ticket: ResumeTicket, records: tuple[Record, ...], kind: RecordKind) -> str | None:
+    index = 0 if kind is RecordKind.WORDS else _index(ticket.target.call)
+    wanted = (_entry(ticket), kind, index)
+    return next((r.body for r in records if (r.entry, r.kind, r.index) == wanted), None)
+
+
+def _arguments(ticket: ResumeTicket, records: tuple[Record, ...]) -> Json:
+    body = _body(ticket, records, RecordKind.ARGUMENTS)
+    return _JSON.validate_json(body) if body else None
+
+
+def _effect(run: Run, ticket: ResumeTicket, records: tuple[Record, ...]) -> Effect | None:
+    """Tell what became of a call that a closed ticket let run."""
+    resolution = ticket.resolution
+    if resolution is None or not isinstance(resolution.decision, Allow | Settle):
+        return None
+    body = _body(ticket, records, RecordKind.RESULT)
+    if body is not None:
+        return _finished(CallResult.model_validate_json(body))
+    call = _call(run, ticket.target.call)
+    if call is None or not run.live:
+        return None
+    states = {CallState.EXECUTING: EffectState.RUNNING, CallState.UNKNOWN: EffectState.UNKNOWN}
+    return Effect(state=states.get(call.state, EffectState.PENDING))
+
+
+def _finished(result: CallResult) -> Effect:
+    content = result.content
+    text = content if isinstance(content, str) else canonical_json(content)
+    return Effect(
+        state=EffectState.FINISHED,
+        outcome=result.outcome,
+        text=text[:MAX_EFFECT_CHARS],
+        seconds=result.seconds,
+    )
+
+
+def _call(run: Run, call_id: CallId) -> ToolCall | None:
+    calls = run.batch.calls if run.batch else ()
+    return next((call for call in calls if call.id == call_id), None)

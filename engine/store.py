@@ -1,0 +1,265 @@
+"""The Store port: the only way a run changes, and the questions the loops ask."""
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Protocol, Self
+
+from engine.cards import Card, CardKey, Receipt
+from engine.entries import Record
+from engine.events import RunEvent
+from engine.ids import ApprovalId, CommitId, Ref, RunId
+from engine.runs import Run, RunStatus
+from engine.tickets import ResumeTicket
+
+
+class ClaimEffect(StrEnum):
+    """What a commit does to the claim it is made under."""
+
+    NONE = "none"
+    KEEP = "keep"
+    RELEASE = "release"
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A worker's exclusive hold on a run.
+
+    Attributes:
+        fence: Grows by one with every claim of the run; compared in every commit under it.
+        until: End of the lease, by the store's clock.
+        losses: How often a claim of this run ended without a commit, one after another.
+
+    """
+
+    run: RunId
+    worker: str
+    fence: int
+    until: datetime
+    losses: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRecord:
+    """What a caller's idempotency key stands for.
+
+    Attributes:
+        scope: ``run:<id>`` for answers, ``start:<agent>:<concurrency key>`` for starts.
+        body: Digest of what was asked under the key; the same key with another body is refused.
+        outcome: What the caller was told, as JSON; told again on a repeat.
+
+    """
+
+    scope: str
+    key: str
+    body: str
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """The result of one transition: all that a commit writes, atomically.
+
+    Attributes:
+        commit: Names this commit; the same name again returns the first outcome.
+        expected: The run's version before; 0 creates the run.
+        run: The run after, at version ``expected + 1``.
+        opened: Tickets that this change opened; their refs must not be in use.
+        closed: Tickets that this change closed; they, and their refs, stay readable as long as the
+            run is kept.
+        raised: Cards that must show the run's new version. A new key makes the card.
+        not_after: The commit is refused when the store's clock is past this (people's answers).
+        not_before: The commit is refused until the store's clock is past this (the sweeper).
+
+    """
+
+    commit: CommitId
+    expected: int
+    run: Run
+    events: tuple[RunEvent, ...] = ()
+    records: tuple[Record, ...] = ()
+    opened: tuple[ResumeTicket, ...] = ()
+    closed: tuple[ResumeTicket, ...] = ()
+    raised: tuple[CardKey, ...] = ()
+    key: KeyRecord | None = None
+    not_after: datetime | None = None
+    not_before: datetime | None = None
+    claim: ClaimEffect = ClaimEffect.NONE
+
+    def then(self, following: "Change") -> Self:
+        """Return this change and the one made from its run, as one commit."""
+        version = self.expected + 1
+        return replace(
+            self,
+            run=following.run.model_copy(update={"version": version}),
+            events=self.events + following.events,
+            records=self.records + following.records,
+            opened=self.opened + following.opened,
+            closed=self.closed + following.closed,
+            raised=tuple(dict.fromkeys(self.raised + following.raised)),
+            claim=following.claim,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A commit's outcome: the version it made, and the key's recorded outcome (JSON) if keyed.
+
+    ``replayed`` tells that nothing was written now: the key's record, or this very commit, was
+    there already.
+    """
+
+    run: RunId
+    version: int
+    outcome: str | None = None
+    replayed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """One consistent reading of a run."""
+
+    run: Run
+    now: datetime
+    recorded: KeyRecord | None = None
+    closed: ResumeTicket | None = None
+    running: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a ref points at: a run, and the ticket (open or closed) if it is a ticket's ref."""
+
+    run: RunId
+    approval: ApprovalId | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunFilter:
+    """Which runs to list; an empty field does not filter."""
+
+    statuses: tuple[RunStatus, ...] = ()
+    agent: str = ""
+    owner: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Runs, newest first, and the cursor of the next page (empty on the last)."""
+
+    runs: tuple[Run, ...]
+    cursor: str = ""
+
+
+class Store(Protocol):
+    """Port: durable runs.
+
+    ``commit`` is the only operation that changes a run; when it returns, the change survives
+    power loss. Claims, heartbeats and card rows live outside the run's version and need only be
+    seen by other processes. Every operation may raise StoreUnavailableError.
+    """
+
+    def shard(self, key: str) -> str:
+        """Return the prefix that an id needs to live where ``key`` lives; empty on one box."""
+        ...
+
+    async def commit(self, change: Change, claim: Claim | None = None) -> Done:
+        """Check, in this order: key, version, fence, not_after, not_before; then write it all.
+
+        Raises:
+            IdempotencyConflictError: the key was used for another body.
+            CommitConflictError: the version is not the expected one.
+            ClaimLostError: the claim's fence is not the run's.
+            DeadlinePassedError: the store's clock is past ``not_after``.
+            DeadlineNotReachedError: the store's clock is not past ``not_before``.
+            RefTakenError: a new ref is in use.
+
+        """
+        ...
+
+    async def load(
+        self, run: RunId, *, key: str | None = None, approval: ApprovalId | None = None
+    ) -> Loaded:
+        """Read a run, the record of a key in its scope, and a closed ticket, at one moment.
+
+        Raises:
+            RunNotFoundError: no such run.
+            UndecodableRecordError: it was written by an unknown version.
+
+        """
+        ...
+
+    async def records(self, run: RunId, first: int = 0) -> tuple[Record, ...]:
+        """Return the run's records from entry ``first`` on, in order."""
+        ...
+
+    async def events(self, run: RunId, after: int = 0) -> tuple[RunEvent, ...]:
+        """Return the run's events whose number is greater than ``after``."""
+        ...
+
+    async def find(self, ref: Ref) -> Found | None:
+        """Return what a ref points at: a live ticket or run first, else the last that had it."""
+        ...
+
+    async def list_runs(self, wanted: RunFilter, limit: int, cursor: str = "") -> Page:
+        """Return a page of runs, newest first."""
+        ...
+
+    async def claim(self, worker: str, lease: timedelta) -> tuple[Run, Claim] | None:
+        """Take the next run that is queued and not held, or whose holder's lease has ended.
+
+        Runs whose concurrency key another live run holds are passed over.
+        """
+        ...
+
+    async def heartbeat(self, claim: Claim, lease: timedelta) -> Claim:
+        """Extend a claim.
+
+        Raises:
+            ClaimLostError: another worker holds the run.
+
+        """
+        ...
+
+    async def release(self, claim: Claim, retry_at: datetime | None = None) -> None:
+        """Give a claim back; with ``retry_at`` the run is not ready before then."""
+        ...
+
+    async def due(self, limit: int) -> tuple[RunId, ...]:
+        """Return waiting runs with an open ticket past its deadline, by the store's clock."""
+        ...
+
+    async def take_cards(self, courier: str, lease: timedelta, limit: int) -> tuple[Card, ...]:
+        """Take cards that are behind their wanted version, due, and not held by a live lease."""
+        ...
+
+    async def card_shown(self, card: Card, version: int, receipt: Receipt) -> None:
+        """Record what a card shows now and where; gives the lease back and clears the back-off."""
+        ...
+
+    async def card_failed(self, card: Card, retry_at: datetime) -> None:
+        """Give the lease back; the card is not due before ``retry_at``."""
+        ...
+
+    async def adopt_card(self, key: CardKey, receipt: Receipt) -> None:
+        """Make a card row for a second post of a card, so that it is closed with the first.
+
+        Does nothing where a card with this receipt is known.
+        """
+        ...
+
+    async def cards(self, run: RunId) -> tuple[Card, ...]:
+        """Return the run's cards in the order they were made."""
+        ...
+
+    async def wait(self, at_most: timedelta) -> None:
+        """Return when work may have come up, at the latest after ``at_most``."""
+        ...
+
+    async def next_due(self) -> datetime | None:
+        """Return the earliest moment at which a ticket, lease, card or retry falls due."""
+        ...
+
+    async def close(self) -> None:
+        """Close the store; nothing may be called after."""
+        ...

@@ -1,0 +1,106 @@
+-- The embedded store. Moments are integer microseconds since 1970 (UTC), so that they come back
+-- exactly. A run has a number (its rowid) under which its other rows are kept: integers keep the
+-- rows of recent runs together, where random ids would touch a page each. No foreign keys: nothing
+-- is ever deleted but holds, and a check would cost a look-up per row.
+
+-- body last: whoever reads the columns before it does not read its overflow pages.
+CREATE TABLE runs (
+    number          INTEGER PRIMARY KEY,
+    id              TEXT NOT NULL UNIQUE,
+    version         INTEGER NOT NULL,
+    status          TEXT NOT NULL,
+    agent           TEXT NOT NULL,
+    owner           TEXT NOT NULL,
+    concurrency_key TEXT NOT NULL,
+    priority        INTEGER NOT NULL,
+    -- Claimable from here on. While the run is claimed this is the end of the lease, so that one
+    -- index finds both the runs nobody holds and those whose holder was lost.
+    ready_at        INTEGER NOT NULL,
+    -- Another run holds the concurrency key. Kept as a fact, so that a claim need not pass over
+    -- every run that queues behind a held key.
+    blocked         INTEGER NOT NULL,
+    deadline        INTEGER,
+    worker          TEXT,
+    fence           INTEGER NOT NULL DEFAULT 0,
+    losses          INTEGER NOT NULL DEFAULT 0,
+    body            TEXT NOT NULL
+) STRICT;
+
+CREATE INDEX runs_queue ON runs (priority, ready_at) WHERE status = 'queued' AND blocked = 0;
+CREATE INDEX runs_of_key ON runs (concurrency_key, blocked, priority, ready_at)
+    WHERE status = 'queued' AND concurrency_key <> '';
+CREATE INDEX runs_deadline ON runs (deadline) WHERE deadline IS NOT NULL;
+CREATE INDEX runs_status ON runs (status);
+CREATE INDEX runs_agent ON runs (agent, status);
+CREATE INDEX runs_owner ON runs (owner, status);
+
+-- Which run holds a concurrency key: from its first claim until it ends.
+CREATE TABLE holds (
+    key TEXT PRIMARY KEY,
+    run INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+-- One row per commit: its name, so that a retry after a lost reply is recognised, and its events.
+-- place = run number * 2^20 + version: the rows of a run lie together and need no second index.
+CREATE TABLE commits (
+    place    INTEGER PRIMARY KEY,
+    id       TEXT NOT NULL,
+    last_seq INTEGER NOT NULL,
+    events   TEXT NOT NULL
+) STRICT;
+
+-- Write-once rows of a run: inputs, responses, arguments, results.
+CREATE TABLE records (
+    run   INTEGER NOT NULL,
+    entry INTEGER NOT NULL,
+    kind  TEXT NOT NULL,
+    idx   INTEGER NOT NULL,
+    body  TEXT NOT NULL,
+    UNIQUE (run, entry, kind, idx)
+) STRICT;
+
+-- Closed tickets. Open ones are in the run's body.
+CREATE TABLE tickets (
+    approval TEXT NOT NULL UNIQUE,
+    run      INTEGER NOT NULL,
+    body     TEXT NOT NULL
+) STRICT;
+
+-- What people type. Whether a ref is live is read from its run and ticket, so ending a run does
+-- not rewrite its refs.
+CREATE TABLE refs (
+    ref      TEXT PRIMARY KEY,
+    run      INTEGER NOT NULL,
+    approval TEXT
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE keys (
+    scope   TEXT NOT NULL,
+    key     TEXT NOT NULL,
+    body    TEXT NOT NULL,
+    outcome TEXT NOT NULL,
+    run     TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    PRIMARY KEY (scope, key)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE cards (
+    number    INTEGER PRIMARY KEY,
+    run       INTEGER NOT NULL,
+    subject   TEXT NOT NULL,
+    role      TEXT NOT NULL,
+    notifier  TEXT NOT NULL,
+    duplicate TEXT NOT NULL,
+    wanted    INTEGER NOT NULL,
+    shown     INTEGER NOT NULL,
+    -- Deliverable from here on, if behind: the end of the lease while a courier has it, else the
+    -- end of the back-off.
+    due_at    INTEGER NOT NULL,
+    attempts  INTEGER NOT NULL DEFAULT 0,
+    fence     INTEGER NOT NULL DEFAULT 0,
+    courier   TEXT,
+    receipt   TEXT,
+    UNIQUE (run, subject, role, notifier, duplicate)
+) STRICT;
+
+CREATE INDEX cards_behind ON cards (due_at) WHERE wanted > shown;

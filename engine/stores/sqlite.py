@@ -1,0 +1,242 @@
+"""The embedded store: one SQLite file, one connection, one database thread.
+
+Several processes on one machine may use one file at once. Local file systems only: WAL keeps its
+index in shared memory.
+"""
+
+import asyncio
+import math
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from pathlib import Path
+
+from engine.cards import Card, CardKey, Receipt
+from engine.entries import Record
+from engine.events import RunEvent
+from engine.ids import ApprovalId, Clock, Ref, RunId, utc_now
+from engine.runs import Run
+from engine.store import Change, Claim, Done, Found, Loaded, Page, RunFilter
+from engine.stores import sqlite_cards, sqlite_claims, sqlite_commit, sqlite_reads
+from engine.stores.sqlite_bell import Bell
+from engine.stores.sqlite_database import (
+    MEMORY,
+    Database,
+    Options,
+    Tally,
+    Trace,
+    open_database,
+)
+from engine.stores.sqlite_rows import OnUndecodable, Readable
+from engine.stores.sqlite_thread import DatabaseThread
+
+DEFAULT_BUSY = timedelta(milliseconds=500)
+"""How long a write waits for another process's; Slack wants an answer to a click within 3 s."""
+_LOOK_ELSEWHERE_S = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """What a store has done since it was made.
+
+    Attributes:
+        full_commits: Transactions that waited for the disk.
+        lite_commits: Transactions that did not.
+        hops: Operations passed to the database thread.
+        statements: SQL statements run, BEGIN and COMMIT and PRAGMA among them.
+
+    """
+
+    full_commits: int
+    lite_commits: int
+    hops: int
+    statements: int
+
+
+class SqliteStore:
+    """A Store in a SQLite file. It opens with its first operation; use it from one event loop.
+
+    The first operation may raise StoreVersionError: a newer Holdshort wrote the file.
+    """
+
+    def __init__(
+        self,
+        path: str | Path,
+        *,
+        clock: Clock = utc_now,
+        busy: timedelta = DEFAULT_BUSY,
+        trace: Trace | None = None,
+        on_undecodable: OnUndecodable | None = None,
+    ) -> None:
+        """Take the file, the clock that judges deadlines, and how long to wait for other writers.
+
+        ``trace`` is called in the database thread with each statement; ``on_undecodable`` there
+        with each record that a poll passed over because it cannot be read.
+        """
+        self._clock = clock
+        self._tally = Tally()
+        self._readable = Readable(on_undecodable)
+        self._thread = DatabaseThread(
+            partial(open_database, Options(str(path), busy, trace), self._tally)
+        )
+        self._bell = Bell()
+        self._step = math.inf if str(path) == MEMORY else _LOOK_ELSEWHERE_S
+        self._looked = -math.inf
+
+    @property
+    def counters(self) -> Counters:
+        """Return what was done so far."""
+        tally = self._tally
+        return Counters(tally.full_commits, tally.lite_commits, self._thread.hops, tally.statements)
+
+    def shard(self, key: str) -> str:  # noqa: ARG002 - there is one box, so one place
+        """Return no prefix: every id lives here."""
+        return ""
+
+    async def commit(self, change: Change, claim: Claim | None = None) -> Done:
+        """Check and write a change; durable when it returns."""
+        return await self._thread.run(
+            lambda database: sqlite_commit.commit(database, change, claim, self._clock),
+            after=lambda done: self._ring_if(not done.replayed),
+        )
+
+    async def load(
+        self, run: RunId, *, key: str | None = None, approval: ApprovalId | None = None
+    ) -> Loaded:
+        """Read a run, the record of a key in its scope, and a closed ticket, at one moment."""
+        return await self._thread.run(
+            lambda database: sqlite_reads.load(database, run, key, approval, self._clock)
+        )
+
+    async def records(self, run: RunId, first: int = 0) -> tuple[Record, ...]:
+        """Return the run's records from entry ``first`` on, in order."""
+        return await self._thread.run(lambda database: sqlite_reads.records(database, run, first))
+
+    async def events(self, run: RunId, after: int = 0) -> tuple[RunEvent, ...]:
+        """Return the run's events whose number is greater than ``after``."""
+        return await self._thread.run(lambda database: sqlite_reads.events(database, run, after))
+
+    async def find(self, ref: Ref) -> Found | None:
+        """Return what a ref points at."""
+        return await self._thread.run(lambda database: sqlite_reads.find(database, ref))
+
+    async def list_runs(self, wanted: RunFilter, limit: int, cursor: str = "") -> Page:
+        """Return a page of runs, newest first."""
+        return await self._thread.run(
+            lambda database: sqlite_reads.list_runs(
+                database, wanted, limit, cursor, self._clock, self._readable
+            )
+        )
+
+    async def claim(self, worker: str, lease: timedelta) -> tuple[Run, Claim] | None:
+        """Take the next run that is ready; a caller that was cancelled meanwhile keeps nothing."""
+        return await self._thread.run(
+            lambda database: sqlite_claims.claim(
+                database, worker, lease, self._clock, self._readable
+            ),
+            orphaned=self._hand_back,
+        )
+
+    async def heartbeat(self, claim: Claim, lease: timedelta) -> Claim:
+        """Extend a claim."""
+        return await self._thread.run(
+            lambda database: sqlite_claims.heartbeat(database, claim, lease, self._clock)
+        )
+
+    async def release(self, claim: Claim, retry_at: datetime | None = None) -> None:
+        """Give a claim back; with ``retry_at`` the run is not ready before then."""
+        await self._thread.run(
+            lambda database: sqlite_claims.release(database, claim, retry_at, self._clock),
+            after=lambda _: self._bell.ring(),
+        )
+
+    async def due(self, limit: int) -> tuple[RunId, ...]:
+        """Return waiting runs with an open ticket past its deadline."""
+        return await self._thread.run(
+            lambda database: sqlite_reads.due(database, limit, self._clock, self._readable)
+        )
+
+    async def take_cards(self, courier: str, lease: timedelta, limit: int) -> tuple[Card, ...]:
+        """Take cards that are behind, due, and not held by a live lease."""
+        return await self._thread.run(
+            lambda database: sqlite_cards.take(
+                database, courier, lease, limit, self._clock, self._readable
+            )
+        )
+
+    async def card_shown(self, card: Card, version: int, receipt: Receipt) -> None:
+        """Record what a card shows now and where."""
+        await self._thread.run(
+            lambda database: sqlite_cards.shown(database, card, version, receipt, self._clock),
+            after=self._ring_if,
+        )
+
+    async def card_failed(self, card: Card, retry_at: datetime) -> None:
+        """Give the lease back; the card is not due before ``retry_at``."""
+        await self._thread.run(lambda database: sqlite_cards.failed(database, card, retry_at))
+
+    async def adopt_card(self, key: CardKey, receipt: Receipt) -> None:
+        """Make a card row for a second post of a card."""
+        await self._thread.run(
+            lambda database: sqlite_cards.adopt(database, key, receipt, self._clock),
+            after=self._ring_if,
+        )
+
+    async def cards(self, run: RunId) -> tuple[Card, ...]:
+        """Return the run's cards in the order they were made."""
+        return await self._thread.run(lambda database: sqlite_cards.of_run(database, run))
+
+    def mark(self) -> int:
+        """Return a mark of the present moment, for ``wait``."""
+        return self._bell.rung
+
+    async def wait(self, timeout: timedelta, since: int | None = None) -> None:
+        """Return when work may have come up since the mark, at the latest after ``timeout``."""
+        loop = asyncio.get_running_loop()
+        until = loop.time() + timeout.total_seconds()
+        known = self.mark() if since is None else since
+        while not await self._bell.heard(known, min(self._step, until - loop.time())):
+            if loop.time() >= until:
+                return
+            await self._look_elsewhere(loop.time())
+
+    async def next_due(self) -> datetime | None:
+        """Return the earliest moment at which a ticket, lease, card or retry falls due."""
+        return await self._thread.run(
+            lambda database: sqlite_reads.next_due(database, self._clock, self._readable)
+        )
+
+    async def close(self) -> None:
+        """Let queued operations finish, then close the file."""
+        await self._thread.close()
+
+    async def _look_elsewhere(self, now: float) -> None:
+        # One look serves all who wait.
+        if now >= self._looked + self._step:
+            self._looked = now
+            self._ring_if(await self._thread.run(Database.others_wrote))
+
+    def _ring_if(self, work: bool) -> None:  # noqa: FBT001 - the outcome of an operation
+        if work:
+            self._bell.ring()
+
+    def _hand_back(self, taken: tuple[Run, Claim] | None) -> None:
+        if taken is not None:
+            claim = taken[1]
+            self._thread.forget(
+                lambda database: sqlite_claims.release(database, claim, None, self._clock)
+            )
+
+
+class MemoryStore(SqliteStore):
+    """A store that is gone with the process: the same code on a database in memory."""
+
+    def __init__(
+        self,
+        *,
+        clock: Clock = utc_now,
+        trace: Trace | None = None,
+        on_undecodable: OnUndecodable | None = None,
+    ) -> None:
+        """Take the clock that judges deadlines."""
+        super().__init__(MEMORY, clock=clock, trace=trace, on_undecodable=on_undecodable)

@@ -1,0 +1,218 @@
+"""The commit: check, in the order the port promises, then write it all."""
+
+from engine.cards import CardKey
+from engine.errors import (
+    ClaimLostError,
+    CommitConflictError,
+    DeadlineNotReachedError,
+    DeadlinePassedError,
+    IdempotencyConflictError,
+    RefTakenError,
+)
+from engine.ids import ApprovalId, Clock, Ref
+from engine.runs import RunStatus
+from engine.store import Change, Claim, ClaimEffect, Done, KeyRecord
+from engine.stores.sqlite_database import Database, Row, Sync
+from engine.stores.sqlite_rows import place_of, to_micros, write_events
+
+_KEY = "SELECT body, outcome, run, version FROM keys WHERE scope = ? AND key = ?"
+_PUT_KEY = "INSERT INTO keys (scope, key, body, outcome, run, version) VALUES (?, ?, ?, ?, ?, ?)"
+
+_CREATE = """
+INSERT INTO runs (id, version, status, agent, owner, concurrency_key, priority, ready_at, blocked,
+    deadline, body)
+VALUES (:id, :version, :status, :agent, :owner, :key, :priority, :now,
+    EXISTS (SELECT 1 FROM holds WHERE holds.key = :key), :deadline, :body)
+ON CONFLICT (id) DO NOTHING
+RETURNING number
+"""
+_UPDATE = """
+UPDATE runs SET version = :version, status = :status, deadline = :deadline, body = :body,
+    blocked = EXISTS (
+        SELECT 1 FROM holds WHERE holds.key = :key AND holds.run <> runs.number
+    ),
+    ready_at = CASE WHEN worker IS NULL OR :frees THEN :now ELSE ready_at END,
+    worker = CASE WHEN :frees THEN NULL ELSE worker END,
+    losses = CASE WHEN :fence IS NULL THEN losses ELSE 0 END
+WHERE id = :id AND version = :expected
+    AND (:fence IS NULL OR (fence = :fence AND worker IS NOT NULL))
+RETURNING number
+"""
+# Most commits of a run leave it queued and claimed. Naming no indexed column spares the rewriting
+# of every index entry.
+_UPDATE_HELD = """
+UPDATE runs SET version = :version, body = :body, losses = 0
+WHERE id = :id AND version = :expected
+    AND fence = :fence AND worker IS NOT NULL AND status = 'queued'
+RETURNING number
+"""
+_STANDING = "SELECT number, version FROM runs WHERE id = ?"
+_COMMIT_ID = "SELECT id FROM commits WHERE place = ?"
+_PUT_COMMIT = "INSERT INTO commits (place, id, last_seq, events) VALUES (?, ?, ?, ?)"
+_PUT_RECORD = "INSERT INTO records (run, entry, kind, idx, body) VALUES (?, ?, ?, ?, ?)"
+_PUT_TICKET = "INSERT INTO tickets (approval, run, body) VALUES (?, ?, ?)"
+# A ref that an ended run or a closed ticket had may be taken over.
+_TAKE_REF = """
+INSERT INTO refs (ref, run, approval) VALUES (:ref, :run, :approval)
+ON CONFLICT (ref) DO UPDATE SET run = excluded.run, approval = excluded.approval
+WHERE EXISTS (SELECT 1 FROM tickets WHERE tickets.approval = refs.approval)
+    OR EXISTS (
+        SELECT 1 FROM runs WHERE number = refs.run AND status NOT IN ('queued', 'waiting')
+    )
+"""
+_RAISE_CARD = """
+UPDATE cards SET wanted = :wanted
+WHERE run = :run AND subject = :subject AND role = :role AND notifier = :notifier
+"""
+_PUT_CARD = """
+INSERT INTO cards (run, subject, role, notifier, duplicate, wanted, shown, due_at)
+VALUES (:run, :subject, :role, :notifier, '', :wanted, 0, :now)
+"""
+_FREE_KEY = "DELETE FROM holds WHERE key = :key AND run = :run"
+# One waiting run at a time becomes claimable: unblocking all would rewrite each of them per turn.
+_OFFER_KEY = """
+UPDATE runs SET blocked = 0
+WHERE NOT EXISTS (SELECT 1 FROM holds WHERE holds.key = :key) AND number = (
+    SELECT number FROM runs
+    WHERE status = 'queued' AND concurrency_key <> '' AND concurrency_key = :key AND blocked = 1
+    ORDER BY priority DESC, ready_at LIMIT 1
+)
+"""
+
+
+def commit(database: Database, change: Change, claim: Claim | None, clock: Clock) -> Done:
+    """Commit one change in a transaction of its own."""
+    with database.transaction(Sync.FULL):
+        return write_change(database, change, claim, clock)
+
+
+def write_change(database: Database, change: Change, claim: Claim | None, clock: Clock) -> Done:
+    """Check and write one change inside an open transaction.
+
+    When it raises it may have written some of the change: the caller rolls back to before it.
+    """
+    recorded = _recorded(database, change.key)
+    if recorded is not None:
+        return recorded
+    now = to_micros(clock())
+    number = _put_run(database, change, claim, now)
+    if number is None:
+        return _replayed(database, change)
+    _check_moment(change, now)
+    _put_facts(database, change, number)
+    _take_refs(database, change, number)
+    for card in change.raised:
+        _raise_card(database, card, number, change.run.version, now)
+    _pass_key_on(database, change, claim, number)
+    return Done(change.run.id, change.run.version, change.key.outcome if change.key else None)
+
+
+def _recorded(database: Database, key: KeyRecord | None) -> Done | None:
+    row = database.one(_KEY, (key.scope, key.key)) if key else None
+    if key is None or row is None:
+        return None
+    body, outcome, run, version = row
+    if body != key.body:
+        raise IdempotencyConflictError(key.key)
+    return Done(run, version, outcome, replayed=True)
+
+
+def _put_run(database: Database, change: Change, claim: Claim | None, now: int) -> int | None:
+    run = change.run
+    values = {
+        "id": run.id,
+        "expected": change.expected,
+        "version": run.version,
+        "status": run.status.value,
+        "agent": run.agent,
+        "owner": run.owner,
+        "key": run.concurrency_key,
+        "priority": run.priority,
+        "deadline": to_micros(run.deadline) if run.deadline else None,
+        "body": run.model_dump_json(),
+        "fence": claim.fence if claim else None,
+        "frees": change.claim is ClaimEffect.RELEASE or not run.live,
+        "now": now,
+    }
+    row: Row | None = None
+    if change.expected == 0:
+        row = database.one(_CREATE, values)
+    else:
+        if claim and run.status is RunStatus.QUEUED and not values["frees"]:
+            row = database.one(_UPDATE_HELD, values)
+        row = row or database.one(_UPDATE, values)
+    return int(row[0]) if row else None
+
+
+def _replayed(database: Database, change: Change) -> Done:
+    """Return this commit's first outcome if it was made before, else say what is in the way."""
+    run, made = change.run.id, change.expected + 1
+    row = database.one(_STANDING, (run,))
+    if row is None:
+        raise CommitConflictError(f"run {run} does not exist")
+    number, version = row
+    if version == change.expected:
+        raise ClaimLostError(f"run {run} is no longer held by this claim")
+    mine = database.one(_COMMIT_ID, (place_of(number, made),))
+    if mine is None or mine[0] != change.commit:
+        raise CommitConflictError(f"run {run} is at version {version}, not {change.expected}")
+    return Done(run, made, change.key.outcome if change.key else None, replayed=True)
+
+
+def _check_moment(change: Change, now: int) -> None:
+    if change.not_after is not None and now > to_micros(change.not_after):
+        raise DeadlinePassedError(f"past {change.not_after.isoformat()}")
+    if change.not_before is not None and now <= to_micros(change.not_before):
+        raise DeadlineNotReachedError(f"not past {change.not_before.isoformat()}")
+
+
+def _put_facts(database: Database, change: Change, number: int) -> None:
+    run, key = change.run, change.key
+    last_seq = change.events[-1].seq if change.events else 0
+    place = place_of(number, run.version)
+    database.change(_PUT_COMMIT, (place, change.commit, last_seq, write_events(change.events)))
+    for record in change.records:
+        row = (number, record.entry, record.kind.value, record.index, record.body)
+        database.change(_PUT_RECORD, row)
+    for ticket in change.closed:
+        database.change(_PUT_TICKET, (ticket.approval, number, ticket.model_dump_json()))
+    if key is not None:
+        row = (key.scope, key.key, key.body, key.outcome, run.id, run.version)
+        database.change(_PUT_KEY, row)
+
+
+def _take_refs(database: Database, change: Change, number: int) -> None:
+    if change.expected == 0:
+        _take_ref(database, change.run.ref, number, None)
+    for ticket in change.opened:
+        _take_ref(database, ticket.ref, number, ticket.approval)
+
+
+def _take_ref(database: Database, ref: Ref, run: int, approval: ApprovalId | None) -> None:
+    if database.change(_TAKE_REF, {"ref": ref, "run": run, "approval": approval}) == 0:
+        raise RefTakenError(f"ref {ref} is in use")
+
+
+def _raise_card(database: Database, key: CardKey, run: int, wanted: int, now: int) -> None:
+    values = {
+        "run": run,
+        "subject": key.subject,
+        "role": key.role.value,
+        "notifier": key.notifier,
+        "wanted": wanted,
+        "now": now,
+    }
+    if database.change(_RAISE_CARD, values) == 0:
+        database.change(_PUT_CARD, values)
+
+
+def _pass_key_on(database: Database, change: Change, claim: Claim | None, number: int) -> None:
+    run = change.run
+    if not run.concurrency_key or run.status is RunStatus.QUEUED:
+        return
+    values = {"key": run.concurrency_key, "run": number}
+    if not run.live:
+        database.change(_FREE_KEY, values)
+    # A waiting run keeps the key if it was ever claimed; one that never was has nothing to keep.
+    if not run.live or claim is None:
+        database.change(_OFFER_KEY, values)

@@ -1,0 +1,219 @@
+"""What is asked of the store: runs, records, events, refs, lists, and what falls due."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from heapq import merge
+from itertools import islice
+from operator import itemgetter
+
+from engine.entries import Record
+from engine.errors import RunNotFoundError
+from engine.events import RunEvent
+from engine.ids import ApprovalId, Clock, Ref, RunId
+from engine.runs import RunStatus
+from engine.store import Found, KeyRecord, Loaded, Page, RunFilter
+from engine.stores.sqlite_database import Database, Row
+from engine.stores.sqlite_rows import (
+    Readable,
+    read_events,
+    read_record,
+    read_run,
+    read_ticket,
+    to_micros,
+    to_moment,
+)
+
+# One statement, so one moment.
+_LOAD = """
+SELECT runs.body, worker IS NOT NULL AND status = 'queued' AND ready_at > :now,
+    keys.scope, keys.key, keys.body, keys.outcome, tickets.body
+FROM runs
+LEFT JOIN keys ON keys.scope = 'run:' || runs.id AND keys.key = :key
+LEFT JOIN tickets ON tickets.approval = :approval AND tickets.run = runs.number
+WHERE runs.id = :run
+"""
+_RECORDS = """
+SELECT entry, kind, idx, body FROM records
+WHERE run = (SELECT number FROM runs WHERE id = ?) AND entry >= ?
+ORDER BY entry, kind, idx
+"""
+# The commits of a run, newest first: the tail of a long history is read without its head.
+_COMMITS = """
+SELECT last_seq, events FROM commits
+WHERE place BETWEEN (SELECT number << 20 FROM runs WHERE id = :run)
+    AND (SELECT (number << 20) + 1048575 FROM runs WHERE id = :run)
+ORDER BY place DESC
+"""
+_FIND = """
+SELECT runs.id, refs.approval FROM refs JOIN runs ON runs.number = refs.run WHERE refs.ref = ?
+"""
+_DUE = """
+SELECT id, version, body FROM runs WHERE deadline < ? ORDER BY deadline, number
+"""
+_NEWEST = """
+SELECT number, id, version, body, worker IS NOT NULL AND ready_at > :now FROM runs
+WHERE number < :before ORDER BY number DESC
+"""
+_NEWEST_OF_STATUS = """
+SELECT number, id, version, body, worker IS NOT NULL AND ready_at > :now FROM runs
+WHERE status = :status AND number < :before ORDER BY number DESC
+"""
+_NEWEST_OF_AGENT = """
+SELECT number, id, version, body, worker IS NOT NULL AND ready_at > :now FROM runs
+WHERE status = :status AND agent = :agent AND (:owner = '' OR owner = :owner) AND number < :before
+ORDER BY number DESC
+"""
+_NEWEST_OF_OWNER = """
+SELECT number, id, version, body, worker IS NOT NULL AND ready_at > :now FROM runs
+WHERE status = :status AND owner = :owner AND number < :before ORDER BY number DESC
+"""
+_DEADLINES = "SELECT id, version, deadline FROM runs WHERE deadline IS NOT NULL ORDER BY deadline"
+_BEHIND = "SELECT number, wanted, due_at FROM cards WHERE wanted > shown ORDER BY due_at"
+_NEXT_READY = """
+WITH RECURSIVE priorities (priority) AS (
+    SELECT max(priority) FROM runs WHERE status = 'queued' AND blocked = 0
+    UNION ALL
+    SELECT (
+        SELECT max(runs.priority) FROM runs
+        WHERE status = 'queued' AND blocked = 0 AND runs.priority < priorities.priority
+    ) FROM priorities WHERE priorities.priority IS NOT NULL
+)
+SELECT min((
+    SELECT ready_at FROM runs
+    WHERE status = 'queued' AND blocked = 0 AND runs.priority = priorities.priority
+        AND ready_at > ?
+    ORDER BY ready_at LIMIT 1
+)) FROM priorities
+"""
+_NO_CURSOR = (1 << 63) - 1
+
+
+def load(
+    database: Database, run: RunId, key: str | None, approval: ApprovalId | None, clock: Clock
+) -> Loaded:
+    """Read a run, a key's record and a closed ticket in one statement."""
+    now = clock()
+    row = database.one(_LOAD, {"run": run, "key": key, "approval": approval, "now": to_micros(now)})
+    if row is None:
+        raise RunNotFoundError(run)
+    body, running, scope, name, asked, outcome, ticket = row
+    return Loaded(
+        run=read_run(run, body),
+        now=now,
+        recorded=None if scope is None else KeyRecord(scope, name, asked, outcome),
+        closed=None if ticket is None else read_ticket(run, ticket),
+        running=bool(running),
+    )
+
+
+def records(database: Database, run: RunId, first: int) -> tuple[Record, ...]:
+    """Return the run's records from entry ``first`` on."""
+    return tuple(read_record(run, row) for row in database.all(_RECORDS, (run, first)))
+
+
+def events(database: Database, run: RunId, after: int) -> tuple[RunEvent, ...]:
+    """Return the events past ``after``, reading no further back than they go."""
+    found: list[tuple[RunEvent, ...]] = []
+    for last_seq, body in database.each(_COMMITS, {"run": run}):
+        # A commit without events has no last number, and says nothing about those before it.
+        if 0 < last_seq <= after:
+            break
+        found.append(read_events(run, body))
+    return tuple(event for group in reversed(found) for event in group if event.seq > after)
+
+
+def find(database: Database, ref: Ref) -> Found | None:
+    """Return what the ref was last given to: a live one cannot be taken over."""
+    row = database.one(_FIND, (ref,))
+    return Found(*row) if row else None
+
+
+def list_runs(
+    database: Database, wanted: RunFilter, limit: int, cursor: str, clock: Clock, readable: Readable
+) -> Page:
+    """Return a page of runs, in the reverse of the order in which they were made."""
+    values = {
+        "before": int(cursor) if cursor else _NO_CURSOR,
+        "agent": wanted.agent,
+        "owner": wanted.owner,
+        "now": to_micros(clock()),
+    }
+    with database.snapshot():
+        rows = list(islice(_newest(database, wanted, values), limit + 1))
+    shown = rows[:limit]
+    runs = (readable.run(run, version, body) for _, run, version, body, _ in shown)
+    return Page(
+        runs=tuple(run for run in runs if run is not None),
+        cursor=str(shown[-1][0]) if len(rows) > limit else "",
+    )
+
+
+def due(database: Database, limit: int, clock: Clock, readable: Readable) -> tuple[RunId, ...]:
+    """Return waiting runs past a deadline, passing over those that cannot be read."""
+    rows = database.each(_DUE, (to_micros(clock()),))
+    late = (run for run, version, body in rows if readable.run(run, version, body))
+    return tuple(islice(late, limit))
+
+
+def next_due(database: Database, clock: Clock, readable: Readable) -> datetime | None:
+    """Return the earliest moment at which something falls due; past where it has already."""
+    moments = (
+        _first_deadline(database, readable),
+        _first_behind(database, readable),
+        _next_ready(database, clock),
+    )
+    earliest = min((moment for moment in moments if moment is not None), default=None)
+    return None if earliest is None else to_moment(earliest)
+
+
+def _newest(database: Database, wanted: RunFilter, values: dict[str, object]) -> Iterator[Row]:
+    if not (wanted.statuses or wanted.agent or wanted.owner):
+        return database.each(_NEWEST, values)
+    views = frozenset(wanted.statuses or RunStatus)
+    arms = [
+        _newest_of(database, wanted, {**values, "status": status.value}, shown_as)
+        for status, shown_as in _arms(views)
+    ]
+    return merge(*arms, key=itemgetter(0), reverse=True)
+
+
+def _arms(views: frozenset[RunStatus]) -> Iterator[tuple[RunStatus, frozenset[bool]]]:
+    """Yield the stored statuses to read, and whether rows with a live claim, without, or both."""
+    for status in RunStatus:
+        claimed = RunStatus.RUNNING if status is RunStatus.QUEUED else status
+        shown_as = frozenset(
+            flag for flag, view in ((False, status), (True, claimed)) if view in views
+        )
+        if shown_as and status is not RunStatus.RUNNING:
+            yield status, shown_as
+
+
+def _newest_of(
+    database: Database, wanted: RunFilter, values: dict[str, object], claimed: frozenset[bool]
+) -> Iterator[Row]:
+    sql = _NEWEST_OF_STATUS
+    if wanted.agent:
+        sql = _NEWEST_OF_AGENT
+    elif wanted.owner:
+        sql = _NEWEST_OF_OWNER
+    return (row for row in database.each(sql, values) if bool(row[4]) in claimed)
+
+
+def _first_deadline(database: Database, readable: Readable) -> int | None:
+    for run, version, deadline in database.each(_DEADLINES):
+        if not readable.known(run, version):
+            # On its deadline a ticket can still be answered.
+            return int(deadline) + 1
+    return None
+
+
+def _first_behind(database: Database, readable: Readable) -> int | None:
+    for number, wanted, due_at in database.each(_BEHIND):
+        if not readable.known(f"card {number}", wanted):
+            return int(due_at)
+    return None
+
+
+def _next_ready(database: Database, clock: Clock) -> int | None:
+    row = database.one(_NEXT_READY, (to_micros(clock()),))
+    return None if row is None or row[0] is None else int(row[0])

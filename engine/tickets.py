@@ -1,0 +1,166 @@
+"""What a parked run waits for, who may answer with what, and the answers: pure types."""
+
+from datetime import datetime
+from typing import Annotated, Literal, Self, assert_never
+
+from pydantic import Field
+
+from engine.identity import Actor, Approvers
+from engine.ids import ApprovalId, CallId, OpId, PersonId, Ref, RunId, TokenId
+from engine.schema import Frozen
+
+
+class ToolPermission(Frozen):
+    """A tool call that needs a person's Allow."""
+
+    kind: Literal["tool_permission"] = "tool_permission"
+    call: CallId
+    tool: str
+
+
+class RemoteInput(Frozen):
+    """A question whose answer becomes the asking call's result."""
+
+    kind: Literal["remote_input"] = "remote_input"
+    call: CallId
+    tool: str
+    prompt: str
+
+
+class OutcomeUnknown(Frozen):
+    """A call that was started and whose outcome was lost. Has no deadline."""
+
+    kind: Literal["outcome_unknown"] = "outcome_unknown"
+    call: CallId
+    tool: str
+    op: OpId
+    rerun_from: datetime
+
+
+AwaitTarget = Annotated[ToolPermission | RemoteInput | OutcomeUnknown, Field(discriminator="kind")]
+
+
+class Allow(Frozen):
+    """The call may run."""
+
+    kind: Literal["allow"] = "allow"
+
+
+class Deny(Frozen):
+    """The call may not run, or the question is declined."""
+
+    kind: Literal["deny"] = "deny"
+    reason: str = ""
+
+
+class Answer(Frozen):
+    """The answer to a question."""
+
+    kind: Literal["answer"] = "answer"
+    value: str
+
+
+class Settle(Frozen):
+    """What a person found out about a lost call: it happened, it did not (run it), or give up."""
+
+    kind: Literal["settle"] = "settle"
+    outcome: Literal["happened", "not_happened", "abandon"]
+    value: str = ""
+
+
+Decision = Annotated[Allow | Deny | Answer | Settle, Field(discriminator="kind")]
+
+
+def accepted_kinds(target: AwaitTarget) -> tuple[str, ...]:
+    """Return the kinds of decision that can answer this target (DESIGN section 6)."""
+    match target:
+        case ToolPermission():
+            return ("allow", "deny")
+        case RemoteInput():
+            return ("answer", "deny")
+        case OutcomeUnknown():
+            return ("settle",)
+        case _:
+            assert_never(target)
+
+
+class Resolution(Frozen):
+    """How a ticket ended: the decision, by whom, when (by the store's clock)."""
+
+    decision: Decision
+    actor: Actor
+    at: datetime
+    timed_out: bool = False
+    withdrawn: bool = False
+
+    @property
+    def word(self) -> str:
+        """Return the decision as one word for a person, or for a log."""
+        if self.timed_out:
+            return "timed out"
+        if self.withdrawn:
+            return "withdrawn"
+        match self.decision:
+            case Allow():
+                return "approved"
+            case Deny():
+                return "denied"
+            case Answer():
+                return "answered"
+            case Settle(outcome=outcome):
+                return f"settled ({outcome.replace('_', ' ')})"
+            case _:
+                assert_never(self.decision)
+
+
+class ResumeTicket(Frozen):
+    """The committed fact that a parked run waits on."""
+
+    schema_version: Literal[1] = 1
+    approval: ApprovalId
+    ref: Ref
+    run: RunId
+    conversation: str
+    snapshot: str
+    fingerprint: str
+    token: TokenId
+    target: AwaitTarget
+    digest: str
+    opened_at: datetime
+    deadline: datetime | None
+    approvers: Approvers
+    requester: PersonId
+    resolution: Resolution | None = None
+
+
+class ResumeCommand(Frozen):
+    """One answer, with the identity of the ticket it was made for."""
+
+    approval: ApprovalId
+    run: RunId
+    conversation: str
+    snapshot: str
+    fingerprint: str
+    digest: str
+    call: CallId
+    decision: Decision
+    actor: Actor
+    now: datetime
+
+    @classmethod
+    def from_ticket(
+        cls, ticket: ResumeTicket, decision: Decision, *, actor: Actor, now: datetime
+    ) -> Self:
+        """Copy every identity from the committed ticket; the caller adds only the answer."""
+        return cls(
+            approval=ticket.approval,
+            run=ticket.run,
+            conversation=ticket.conversation,
+            snapshot=ticket.snapshot,
+            fingerprint=ticket.fingerprint,
+            digest=ticket.digest,
+            call=ticket.target.call,
+            decision=decision,
+            actor=actor,
+            now=now,
+        )

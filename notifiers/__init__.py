@@ -1,0 +1,22 @@
+"""Notifiers: what tells people. ``notifiers.slack`` is imported by name, as it loads slack_sdk."""
+
+from notifiers.blocks import Message
+from notifiers.card import ask_card, short_card
+from notifiers.inbox import InboxNotifier
+from notifiers.modals import FormMeta, answer_form, deny_form, pages, read_meta, review_form
+from notifiers.owner import outcome_message, ticket_message
+
+__all__ = [
+    "FormMeta",
+    "InboxNotifier",
+    "Message",
+    "answer_form",
+    "ask_card",
+    "deny_form",
+    "outcome_message",
+    "pages",
+    "read_meta",
+    "review_form",
+    "short_card",
+    "ticket_message",
+]

@@ -1,0 +1,226 @@
+"""A call's arguments as a person reads them: every value shown, or counted as not shown.
+
+Values that are short go on one line each, ``name = value``. A line cannot be forged: its value is
+a plain word, a number, or text in quotes, and has no line break. Any other value is put in a box
+of its own under its name, and nothing inside a box can end it.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from unicodedata import bidirectional
+
+from engine.schema import Json, canonical_json
+from notifiers import limits
+from notifiers.text import Style, alphabets, clip, inert, units
+
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
+_PLAIN_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@+-]*\Z")
+_NUMBER = re.compile(r"[0-9.]+(?:[eE][+-]?[0-9]+)?\Z")
+_LITERALS = frozenset({"true", "false", "null"})
+_RIGHT_TO_LEFT = frozenset({"R", "AL", "AN"})
+_SPACES = re.compile("(?<=  ) +")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One value.
+
+    Attributes:
+        name: The way to it (``items[0].name``), inert.
+        raw: The value's text as it is: for a string its characters, otherwise its JSON.
+        line: How it reads on a line; empty if it needs a box.
+
+    """
+
+    name: str
+    raw: str
+    line: str = ""
+
+    @property
+    def note(self) -> str:
+        """Say what the eye may miss: how long the value is, and that its letters are mixed."""
+        size = f"{len(self.raw):,} characters"
+        mixed = alphabets(self.raw)
+        return f"{size}; mixes {' and '.join(mixed)} letters" if mixed else size
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A value that stands by itself: its name, what to know of it, and what is shown of it."""
+
+    name: str
+    note: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """What a card shows of some arguments.
+
+    Attributes:
+        cut: Values of which only the beginning is shown.
+        missing: Values of which nothing is shown.
+        size: Bytes of the canonical JSON.
+
+    """
+
+    lines: tuple[str, ...]
+    boxes: tuple[Box, ...]
+    values: int
+    cut: int
+    missing: int
+    size: int
+
+    @property
+    def complete(self) -> bool:
+        """Tell whether all is shown, so that it can be approved without a review."""
+        return not self.cut and not self.missing
+
+    @property
+    def hidden(self) -> str:
+        """Say what is not shown; empty if all is."""
+        told = [_count(self.cut, "cut short"), _count(self.missing, "not shown")]
+        said = " and ".join(part for part in told if part)
+        return f"{said}, of {self.values:,} ({self.size:,} bytes in all)" if said else ""
+
+
+def _count(number: int, what: str) -> str:
+    if not number:
+        return ""
+    return f"1 value is {what}" if number == 1 else f"{number:,} values are {what}"
+
+
+def read_rows(arguments: Json) -> Iterator[Row]:
+    """Yield a row for every value in the arguments, in their own order."""
+    if arguments is None or arguments == {}:
+        return
+    for path, value in _walk("", arguments):
+        yield _row(path or "value", value)
+
+
+def _walk(path: str, value: Json) -> Iterator[tuple[str, Json]]:
+    if isinstance(value, dict) and value:
+        for name, inner in value.items():
+            yield from _walk(_join(path, name), inner)
+    elif isinstance(value, list) and value:
+        for index, inner in enumerate(value):
+            yield from _walk(f"{path}[{index}]", inner)
+    else:
+        yield path, value
+
+
+def _join(path: str, name: str) -> str:
+    shown = name if _PLAIN_NAME.match(name) else _quoted(name)
+    return f"{path}.{shown}" if path else shown
+
+
+def _row(name: str, value: Json) -> Row:
+    raw = value if isinstance(value, str) else json.dumps(value)
+    if not _fits_a_line(name) or len(raw) > limits.LINE_VALUE:
+        return Row(name, raw)
+    shown = _on_a_line(raw) if isinstance(value, str) else raw
+    return Row(name, raw, shown and f"{name} = {shown}")
+
+
+def _fits_a_line(name: str) -> bool:
+    longest = limits.QUOTED_NAME if '"' in name else limits.NAME
+    return units(name) <= longest and not _reorders(name)
+
+
+def _reorders(text: str) -> bool:
+    return any(bidirectional(letter) in _RIGHT_TO_LEFT for letter in text)
+
+
+def _on_a_line(text: str) -> str:
+    if _PLAIN_WORD.match(text) and not _NUMBER.match(text) and text not in _LITERALS:
+        return text
+    if "\n" in text or _reorders(text) or alphabets(text):
+        return ""
+    shown = _quoted(text)
+    return shown if units(shown) <= limits.LINE_VALUE else ""
+
+
+def _quoted(text: str) -> str:
+    return f'"{_SPACES.sub(_show_spaces, inert(text, Style.QUOTED))}"'
+
+
+def _show_spaces(run: re.Match[str]) -> str:
+    return r"\u{20}" * len(run[0])
+
+
+def on_card(arguments: Json) -> Sheet:
+    """Return what fits a card."""
+    tally = _Tally()
+    for row in read_rows(arguments):
+        tally.add(row)
+    size = len(canonical_json(arguments).encode("utf-8", "surrogatepass"))
+    return Sheet(
+        lines=tuple(tally.lines),
+        boxes=tuple(tally.boxes),
+        values=tally.values,
+        cut=tally.cut,
+        missing=tally.missing,
+        size=size,
+    )
+
+
+class _Tally:
+    """Fills a card, value by value."""
+
+    def __init__(self) -> None:
+        self.lines: list[str] = []
+        self.boxes: list[Box] = []
+        self.values = self.cut = self.missing = 0
+        self._units = limits.CARD_UNITS
+        self._breaks = limits.CARD_BREAKS
+
+    def add(self, row: Row) -> None:
+        """Show a value, or its beginning, or count it as missing."""
+        self.values += 1
+        shown = self._add_line(row) if row.line else self._add_box(row)
+        self.missing += not shown
+
+    def _add_line(self, row: Row) -> bool:
+        cost = units(row.line) + 1
+        if len(self.lines) == limits.CARD_LINES or cost > self._units:
+            return False
+        self.lines.append(row.line)
+        self._units -= cost
+        return True
+
+    def _add_box(self, row: Row) -> bool:
+        if len(self.boxes) == limits.CARD_BOXES or units(row.name) > limits.NAME:
+            return False
+        cost = units(row.name) + units(row.note)
+        part = clip(row.raw, max(0, self._units - cost), Style.BOX, breaks=self._breaks)
+        note = row.note
+        if not part.complete:
+            preview = min(limits.PREVIEW_CHARACTERS, self._units - cost)
+            part = clip(row.raw, max(0, preview), Style.BOX, breaks=limits.PREVIEW_BREAKS)
+            note = f"{part.note}{row.note.removeprefix(f'{len(row.raw):,} characters')}"
+        if not part.text:
+            return False
+        self.cut += not part.complete
+        self.boxes.append(Box(row.name, note, part.text))
+        self._units -= cost + units(part.text)
+        self._breaks -= part.text.count("\n") + 2
+        return True
+
+
+def summary(arguments: Json, limit: int = limits.SUMMARY) -> str:
+    """Return the arguments on one line of at most about ``limit`` units, telling what is left out."""
+    shown: list[str] = []
+    left = limit
+    missing = 0
+    for row in read_rows(arguments):
+        cost = units(row.line) + 2
+        if not row.line or cost > left:
+            missing += 1
+            continue
+        shown.append(row.line)
+        left -= cost
+    if missing:
+        shown.append(f"{missing:,} more" if shown else f"{missing:,} not shown here")
+    return " \u00b7 ".join(shown)

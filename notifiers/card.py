@@ -1,0 +1,170 @@
+"""The card in the channel: a ticket that can be answered, and what it says once it is closed.
+
+Nothing untrusted reaches mrkdwn but names, people and moments (``wording``). The closed card has no
+buttons and does not grow with the arguments.
+"""
+
+from typing import assert_never
+
+from engine.cards import TicketNotice
+from engine.tickets import OutcomeUnknown, RemoteInput, ToolPermission
+from notifiers import limits, names, wording
+from notifiers.arguments import Sheet, on_card, summary
+from notifiers.blocks import (
+    Block,
+    Message,
+    actions,
+    box,
+    button,
+    context,
+    header,
+    marked,
+    message,
+    plain,
+    quotation,
+    section,
+)
+from notifiers.closed import closed_card
+from notifiers.text import Style, clip, mrkdwn, one_line
+
+DOT = " \u00b7 "
+
+
+def ask_card(notice: TicketNotice, note: str = "") -> Message:
+    """Return the card of a ticket as it is now; ``note`` says why it is where it is."""
+    if notice.resolution is not None:
+        return closed_card(notice, notice.resolution, note)
+    made = message(_notification(notice), [*_open(notice), *_foot(notice, note)])
+    return made if made.size <= limits.MESSAGE_JSON else short_card(notice, note)
+
+
+def short_card(notice: TicketNotice, note: str = "") -> Message:
+    """Return the plainest card that can still be answered, for when Slack refuses the full one."""
+    if notice.resolution is not None:
+        return closed_card(notice, notice.resolution, note, brief=True)
+    said = f"{wording.name(notice.agent)} asks: {wording.question(notice)}"
+    short = "This card is shortened. Nothing else on it could be shown."
+    blocks = [section(plain(f"{said}\n{short}")), section(marked(_who(notice)))]
+    buttons = _buttons(notice, complete=False)
+    return message(_notification(notice), [*blocks, *buttons, *_foot(notice, note)])
+
+
+def _open(notice: TicketNotice) -> list[Block]:
+    top = [header(wording.question(notice)), section(marked(_who(notice)))]
+    match notice.target:
+        case ToolPermission():
+            return [*top, *_permission(notice)]
+        case RemoteInput(prompt=prompt):
+            return [*top, _question(prompt), *_buttons(notice, complete=True)]
+        case OutcomeUnknown():
+            return [*top, *_lost(notice, notice.target)]
+        case _:
+            assert_never(notice.target)
+
+
+def _who(notice: TicketNotice) -> str:
+    asked = f"*{wording.marked_name(notice.agent)}* asks {wording.people(notice.approvers.people)}"
+    until = f"until {wording.moment(notice.deadline)}" if notice.deadline else "no deadline"
+    parts = [asked, until]
+    if notice.requester and notice.requester not in notice.approvers.people:
+        parts.append(f"started by {wording.person(notice.requester)}")
+    return DOT.join(parts)
+
+
+def _permission(notice: TicketNotice) -> list[Block]:
+    sheet = on_card(notice.arguments)
+    return [
+        *_arguments(sheet, "Review shows everything."),
+        *_says(notice),
+        *_buttons(notice, complete=sheet.complete),
+    ]
+
+
+def _arguments(sheet: Sheet, elsewhere: str) -> list[Block]:
+    blocks = [box("\n".join(sheet.lines))] if sheet.lines else []
+    blocks += [box(one.text, one.name, one.note) for one in sheet.boxes]
+    if not sheet.values:
+        blocks.append(context(plain("It takes no arguments.")))
+    if sheet.hidden:
+        blocks.append(section(plain(f"Not all of it fits here: {sheet.hidden}. {elsewhere}")))
+    return blocks
+
+
+def _says(notice: TicketNotice) -> list[Block]:
+    said = clip(one_line(notice.says), limits.QUOTE)
+    label = f"{wording.name(notice.agent)} says"
+    return [quotation(said.text, label, said.note)] if said.text else []
+
+
+def _question(prompt: str) -> Block:
+    asked = clip(prompt, limits.QUESTION, Style.BOX, breaks=limits.CARD_BREAKS)
+    note = f"{asked.note}; Answer shows more" if asked.note else ""
+    return quotation(asked.text or "(empty)", "The question" if note else "", note)
+
+
+def _lost(notice: TicketNotice, target: OutcomeUnknown) -> list[Block]:
+    tool = wording.marked_name(target.tool)
+    told = (
+        f"{tool} was started, and its result was lost: it may have happened. Look where it would"
+        f" show, then say what you found in a terminal:\n`holdshort runs resolve {_ref(notice)}`"
+    )
+    rerun = (
+        f"\u201cIt did not happen\u201d runs {tool} again, and is accepted from"
+        f" {wording.moment(target.rerun_from)}; before that the first attempt may still be at work."
+    )
+    return [
+        *_arguments(on_card(notice.arguments), f"See: holdshort runs show {notice.run_ref}"),
+        section(marked(told)),
+        context(marked(rerun)),
+    ]
+
+
+def _buttons(notice: TicketNotice, *, complete: bool) -> list[Block]:
+    if isinstance(notice.target, OutcomeUnknown):
+        return []
+    if notice.token is None:
+        return [context(marked(f"No buttons here: use `/holdshort show {_ref(notice)}`"))]
+    token = notice.token.get_secret_value()
+    about = f"{notice.ref}"
+    if isinstance(notice.target, RemoteInput):
+        return [
+            actions(
+                button("Answer", names.ANSWER, token, style="primary", label=f"Answer {about}"),
+                button("Decline", names.DECLINE, token, label=f"Decline to answer {about}"),
+            )
+        ]
+    first = ("Approve", names.APPROVE) if complete else ("Review", names.REVIEW)
+    return [
+        actions(
+            button(*first, token, style="primary", label=f"{first[0]} {about}"),
+            button("Deny", names.DENY, token, style="danger", label=f"Deny {about}"),
+            button("Deny with reason", names.DENY_REASON, token, label=f"Deny {about}, say why"),
+        )
+    ]
+
+
+def _ref(notice: TicketNotice) -> str:
+    return mrkdwn(notice.ref, limits.REF)
+
+
+def _foot(notice: TicketNotice, note: str) -> list[Block]:
+    small = [plain(wording.reference(notice))]
+    if note:
+        small.append(plain(clip(note, limits.QUOTE).text))
+    return [context(*small)]
+
+
+def _notification(notice: TicketNotice) -> str:
+    agent = wording.marked_name(notice.agent)
+    match notice.target:
+        case ToolPermission(tool=tool):
+            arguments = mrkdwn(summary(notice.arguments), limits.FALLBACK_PART)
+            asked = f"{agent} asks: run {wording.marked_name(tool)}? {arguments}"
+        case RemoteInput(prompt=prompt):
+            asked = f"{agent} asks: {mrkdwn(one_line(prompt), limits.FALLBACK_PART)}"
+        case OutcomeUnknown(tool=tool):
+            asked = f"{agent}: did {wording.marked_name(tool)} happen? Its result was lost."
+        case _:
+            assert_never(notice.target)
+    until = f"{DOT}until {wording.time_of(notice.deadline)}" if notice.deadline else ""
+    return asked.rstrip() + until

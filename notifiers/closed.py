@@ -1,0 +1,132 @@
+"""What a decided ticket says: who, what, when, and what became of the call. Nothing to press."""
+
+from typing import assert_never
+
+from engine.cards import TicketNotice
+from engine.identity import ActorKind
+from engine.tickets import (
+    Allow,
+    Answer,
+    Deny,
+    OutcomeUnknown,
+    RemoteInput,
+    Resolution,
+    Settle,
+    ToolPermission,
+)
+from notifiers import limits, wording
+from notifiers.arguments import summary
+from notifiers.blocks import Block, Message, context, header, marked, message, plain, section
+from notifiers.text import clip, mrkdwn, quote
+
+_FOUND = {
+    "happened": "It happened.",
+    "not_happened": "It did not happen, so it may run again.",
+    "abandon": "Given up: whether it happened stays unknown.",
+}
+
+
+def closed_card(
+    notice: TicketNotice, end: Resolution, note: str = "", *, brief: bool = False
+) -> Message:
+    """Return the card of a closed ticket; the brief one leaves out what anyone else wrote."""
+    blocks = [header(f"{verdict(notice, end)}: {wording.subject(notice)}")]
+    blocks.append(section(marked(who_and_when(notice, end))))
+    if not brief:
+        blocks += _what(notice, end)
+    small = [plain(wording.reference(notice))]
+    if note:
+        small.append(plain(clip(note, limits.QUOTE).text))
+    return message(sentence(notice, end), [*blocks, context(*small)])
+
+
+def verdict(notice: TicketNotice, end: Resolution) -> str:
+    """Return how it ended, in a word or two."""
+    if end.timed_out:
+        return "Timed out"
+    if end.withdrawn:
+        return "Cancelled" if _by_a_person(end) else "Withdrawn"
+    match end.decision:
+        case Allow():
+            return "Approved"
+        case Deny():
+            return "Declined" if isinstance(notice.target, RemoteInput) else "Denied"
+        case Answer():
+            return "Answered"
+        case Settle():
+            return "Settled"
+        case _:
+            assert_never(end.decision)
+
+
+def who_and_when(notice: TicketNotice, end: Resolution) -> str:
+    """Return by whom and when, for mrkdwn. A timeout is nobody's decision."""
+    at = wording.moment(end.at)
+    if end.timed_out:
+        until = wording.moment(notice.deadline) if notice.deadline else at
+        return f"Nobody decided until {until}, so it {_silence(notice)}."
+    if not _by_a_person(end):
+        return f"The run ended before anyone decided \u00b7 {at}"
+    return f"by {wording.actor(end.actor)} \u00b7 {at}"
+
+
+def sentence(notice: TicketNotice, end: Resolution) -> str:
+    """Return the whole outcome as one line of mrkdwn, for notifications and the owner."""
+    about = mrkdwn(wording.subject(notice), limits.FALLBACK_PART)
+    if end.timed_out:
+        return f"Nobody decided: {about} {_silence(notice)} at {wording.time_of(end.at)}."
+    if not _by_a_person(end):
+        return f"{verdict(notice, end)}: {about}. The run ended before anyone decided."
+    said = f"{verdict(notice, end)} by {wording.actor(end.actor)}: {about}."
+    if notice.effect is None:
+        return said
+    return f"{said} {mrkdwn(wording.effect(notice.effect), limits.FALLBACK_PART)}"
+
+
+def _by_a_person(end: Resolution) -> bool:
+    return end.actor.kind is ActorKind.HUMAN
+
+
+def _silence(notice: TicketNotice) -> str:
+    return "was declined" if isinstance(notice.target, RemoteInput) else "was denied"
+
+
+def _what(notice: TicketNotice, end: Resolution) -> list[Block]:
+    lines = [line for line in (_said(end), _became(notice, end)) if line]
+    blocks = [section(plain("\n".join(lines)))] if lines else []
+    about = _about(notice)
+    return [*blocks, context(plain(about))] if about else blocks
+
+
+def _said(end: Resolution) -> str:
+    """Return what the person said; a timeout's or a cancel's reason is the machine's, not said."""
+    if end.timed_out or end.withdrawn:
+        return ""
+    match end.decision:
+        case Deny(reason=reason):
+            return f"Reason: {quote(reason, limits.QUOTE)}" if reason else ""
+        case Answer(value=value):
+            return f"Answer: {quote(value, limits.QUOTE)}"
+        case Settle(outcome=outcome, value=value):
+            found = _FOUND[outcome]
+            return f"{found} {quote(value, limits.QUOTE)}" if value else found
+        case Allow():
+            return ""
+        case _:
+            assert_never(end.decision)
+
+
+def _became(notice: TicketNotice, end: Resolution) -> str:
+    if isinstance(end.decision, Allow) or notice.effect is not None:
+        return wording.effect(notice.effect)
+    return ""
+
+
+def _about(notice: TicketNotice) -> str:
+    match notice.target:
+        case ToolPermission() | OutcomeUnknown():
+            return summary(notice.arguments)
+        case RemoteInput(prompt=prompt):
+            return f"Asked: {quote(prompt, limits.SUMMARY)}"
+        case _:
+            assert_never(notice.target)

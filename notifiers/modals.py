@@ -1,0 +1,168 @@
+"""The forms that Slack opens over a card: deny with a reason, answer, review page by page.
+
+Pure functions from a notice. A form carries the token in ``private_metadata``, which people do not
+see (`@slack/types` views.d.ts); it is read back with ``read_meta``.
+"""
+
+from typing import Literal
+
+from pydantic import Field, SecretStr, ValidationError
+
+from engine.cards import TicketNotice
+from engine.errors import InvalidResumeTokenError, TokenFault
+from engine.schema import Frozen, canonical_json
+from engine.tickets import RemoteInput, ToolPermission
+from engine.tokens import MAX_TOKEN_CHARS
+from notifiers import limits, names, wording
+from notifiers.blocks import Block, context, marked, plain, quotation, section, stamped
+from notifiers.review import Page, paginate
+from notifiers.text import Style, pieces
+
+View = dict[str, object]
+
+
+class FormMeta(Frozen):
+    """What a form carries: the token, which page it shows, and where the card is (if told)."""
+
+    v: Literal[1] = 1
+    token: SecretStr = Field(min_length=1, max_length=MAX_TOKEN_CHARS)
+    page: int = Field(default=1, ge=1, le=100_000, strict=True)
+    channel: str = Field(default="", max_length=64)
+    message: str = Field(default="", max_length=64)
+
+    def dump(self) -> str:
+        """Return the private_metadata, at most 3,000 characters."""
+        values = {**self.model_dump(exclude_defaults=True), "token": self.token.get_secret_value()}
+        return canonical_json({**values, "v": self.v})
+
+
+def read_meta(private_metadata: str) -> FormMeta:
+    """Return what a submitted form carries.
+
+    Raises:
+        InvalidResumeTokenError: it is not something that we wrote.
+
+    """
+    if len(private_metadata) > limits.PRIVATE_METADATA:
+        raise InvalidResumeTokenError(TokenFault.MALFORMED)
+    try:
+        return FormMeta.model_validate_json(private_metadata)
+    except ValidationError:
+        raise InvalidResumeTokenError(TokenFault.MALFORMED) from None
+
+
+def deny_form(notice: TicketNotice, *, channel: str = "", message: str = "") -> View:
+    """Return the form for a denial with a reason, which may stay empty."""
+    word = "Decline" if isinstance(notice.target, RemoteInput) else "Deny"
+    blocks = [
+        section(plain(wording.question(notice))),
+        context(marked(_asked_by(notice))),
+        _input(names.REASON_BLOCK, names.REASON_INPUT, "Why", limits.REASON, optional=True),
+    ]
+    meta = _meta(notice, channel=channel, message=message)
+    return _form(names.DENY_FORM, word, word, blocks, meta)
+
+
+def answer_form(notice: TicketNotice, *, channel: str = "", message: str = "") -> View:
+    """Return the form for the answer to a question, which is shown again.
+
+    Raises:
+        ValueError: the ticket does not ask a question.
+
+    """
+    if not isinstance(notice.target, RemoteInput):
+        raise ValueError("this ticket does not ask for an answer")  # noqa: TRY004 - same
+    blocks = [
+        *_whole_question(notice.target.prompt),
+        context(marked(_asked_by(notice))),
+        _input(names.ANSWER_BLOCK, names.ANSWER_INPUT, "Your answer", limits.INPUT_LENGTH),
+    ]
+    meta = _meta(notice, channel=channel, message=message)
+    return _form(names.ANSWER_FORM, "Answer", "Send", blocks, meta)
+
+
+def review_form(
+    notice: TicketNotice, page: int = 1, *, channel: str = "", message: str = ""
+) -> View:
+    """Return one page of the review of all arguments; only the last one's submit approves.
+
+    A page beyond the last is the last; ``pages(notice)`` tells how many there are.
+
+    Raises:
+        ValueError: the ticket does not ask for a tool permission.
+
+    """
+    if not isinstance(notice.target, ToolPermission):
+        raise ValueError("this ticket has nothing to approve")  # noqa: TRY004 - a value's kind
+    found = paginate(notice.arguments)
+    shown = found[min(max(page, 1), len(found)) - 1]
+    meta = _meta(notice, page=shown.number, channel=channel, message=message)
+    submit = "Approve" if shown.last else "Next"
+    blocks = [*_review_head(notice, shown), *shown.blocks, *_review_end(shown)]
+    title = f"Page {shown.number} of {shown.of}"
+    return _form(names.REVIEW_FORM, title, submit, blocks, meta)
+
+
+def pages(notice: TicketNotice) -> int:
+    """Return how many pages the review has."""
+    return len(paginate(notice.arguments))
+
+
+def _meta(notice: TicketNotice, *, page: int = 1, channel: str, message: str) -> FormMeta:
+    if notice.token is None:
+        raise ValueError("this ticket cannot be answered from here")
+    return FormMeta(token=notice.token, page=page, channel=channel, message=message)
+
+
+def _asked_by(notice: TicketNotice) -> str:
+    until = f" \u00b7 until {wording.moment(notice.deadline)}" if notice.deadline else ""
+    return f"{wording.marked_name(notice.agent)} asks \u00b7 {wording.reference(notice)}{until}"
+
+
+def _whole_question(prompt: str) -> list[Block]:
+    parts = list(pieces(prompt, limits.BOX_UNITS, Style.BOX)) or ["(empty)"]
+    shown = [quotation(part) for part in parts[: limits.FORM_QUESTION_BOXES]]
+    left = len(parts) - len(shown)
+    if left:
+        hidden = f"The question goes on for {left:,} more parts like these, not shown."
+        shown.append(section(plain(hidden)))
+    return shown
+
+
+def _review_head(notice: TicketNotice, page: Page) -> list[Block]:
+    asked = f"{wording.question(notice)} Page {page.number} of {page.of}."
+    return [section(plain(asked)), context(marked(_asked_by(notice)))]
+
+
+def _review_end(page: Page) -> list[Block]:
+    said = (
+        "This is all of it. Approve runs exactly this."
+        if page.last
+        else f"Next shows page {page.number + 1}. Nothing is approved before the last page."
+    )
+    return [context(plain(said))]
+
+
+def _input(block: str, action: str, label: str, most: int, *, optional: bool = False) -> Block:
+    """Return a text input; Slack allows at most 3,000 characters in one (block-elements.d.ts)."""
+    element = {"type": "plain_text_input", "action_id": action, "multiline": True}
+    element |= {"max_length": most, "min_length": 0 if optional else 1}
+    return {
+        "type": "input",
+        "block_id": block,
+        "label": plain(label),
+        "element": element,
+        "optional": optional,
+    }
+
+
+def _form(callback: str, title: str, submit: str, blocks: list[Block], meta: FormMeta) -> View:
+    return {
+        "type": "modal",
+        "callback_id": callback,
+        "title": plain(title),
+        "submit": plain(submit),
+        "close": plain("Cancel"),
+        "private_metadata": meta.dump(),
+        "blocks": list(stamped(blocks)),
+    }

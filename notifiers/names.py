@@ -1,0 +1,21 @@
+"""The names by which Slack hands our buttons, forms and inputs back to us."""
+
+from typing import Final
+
+APPROVE: Final = "holdshort.approve"
+DENY: Final = "holdshort.deny"
+DENY_REASON: Final = "holdshort.deny_reason"
+REVIEW: Final = "holdshort.review"
+ANSWER: Final = "holdshort.answer"
+DECLINE: Final = "holdshort.decline"
+
+DENY_FORM: Final = "holdshort.deny_form"
+ANSWER_FORM: Final = "holdshort.answer_form"
+REVIEW_FORM: Final = "holdshort.review_form"
+
+REASON_BLOCK: Final = "holdshort.reason"
+REASON_INPUT: Final = "holdshort.reason.input"
+ANSWER_BLOCK: Final = "holdshort.answer"
+ANSWER_INPUT: Final = "holdshort.answer.input"
+
+METADATA_EVENT: Final = "holdshort_card"

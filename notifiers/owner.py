@@ -1,0 +1,79 @@
+"""What the owner is told in their own DM: that something waits, how it ended, how the run ended."""
+
+import re
+from typing import assert_never
+
+from engine.cards import OutcomeNotice, Receipt, Role, TicketNotice
+from engine.runs import RunStatus
+from notifiers import limits, wording
+from notifiers.blocks import Block, Message, context, marked, message, plain, quotation, section
+from notifiers.closed import sentence
+from notifiers.text import Style, clip, mrkdwn
+
+_LINK = re.compile(r"https?://[A-Za-z0-9.:-]+/[A-Za-z0-9._~/?=&%-]*\Z")
+
+_ENDS = {
+    RunStatus.SUCCEEDED: "Done",
+    RunStatus.FAILED: "Failed",
+    RunStatus.CANCELLED: "Cancelled",
+}
+
+
+def ticket_message(notice: TicketNotice) -> Message:
+    """Return the DM about a ticket, for the roles ASKED and DECIDED."""
+    match notice.role:
+        case Role.ASKED:
+            return _small(_waits(notice), notice)
+        case Role.DECIDED:
+            return _small(_ended(notice), notice)
+        case Role.ASK | Role.OUTCOME:
+            raise ValueError(f"a ticket's {notice.role.value} card is not for the owner's DM")
+        case _:
+            assert_never(notice.role)
+
+
+def outcome_message(notice: OutcomeNotice) -> Message:
+    """Return the DM about the end of a run."""
+    ended = _ENDS.get(notice.status, notice.status.value.capitalize())
+    said = f"{ended}: {wording.marked_name(notice.agent)}"
+    part = clip(notice.text.strip(), limits.RESULT, Style.BOX, breaks=limits.CARD_BREAKS)
+    blocks: list[Block] = [section(marked(said))]
+    if part.text:
+        blocks.append(quotation(part.text, _result_label(notice, part.note), part.note))
+    blocks.append(context(plain(f"run {clip(notice.run_ref, limits.REF).text}")))
+    text = f"{said}. {mrkdwn(notice.text.strip(), limits.FALLBACK_PART)}".rstrip(" .")
+    return message(text, blocks)
+
+
+def _result_label(notice: OutcomeNotice, note: str) -> str:
+    return f"{wording.name(notice.agent)}'s answer" if note else ""
+
+
+def _small(said: str, notice: TicketNotice) -> Message:
+    return message(said, [section(marked(said)), context(plain(wording.reference(notice)))])
+
+
+def _waits(notice: TicketNotice) -> str:
+    if notice.resolution is not None:
+        return sentence(notice, notice.resolution)
+    about = mrkdwn(wording.question(notice), limits.FALLBACK_PART)
+    until = f" \u00b7 until {wording.moment(notice.deadline)}" if notice.deadline else ""
+    return f"Waiting for {_whom(notice)}: {about}{_link(notice.ask)}{until}"
+
+
+def _whom(notice: TicketNotice) -> str:
+    named = notice.approvers.people
+    return "you" if named == (notice.owner,) else wording.people(named)
+
+
+def _link(ask: Receipt | None) -> str:
+    """Return the way to the card, if Slack told a link that is nothing but a link."""
+    if ask is None or not _LINK.match(ask.link):
+        return ""
+    return f" \u00b7 <{ask.link.replace('&', '&amp;')}|Open the card>"
+
+
+def _ended(notice: TicketNotice) -> str:
+    if notice.resolution is None:
+        return f"Still open: {mrkdwn(wording.question(notice), limits.FALLBACK_PART)}"
+    return sentence(notice, notice.resolution)

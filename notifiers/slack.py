@@ -1,0 +1,175 @@
+"""Shows cards in Slack: where a card goes, and how it is kept up to date."""
+
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass
+
+from slack_sdk.web.async_client import AsyncWebClient
+
+from engine.cards import Notice, OutcomeNotice, Receipt, Role, TicketNotice
+from engine.errors import DeliveryError
+from engine.identity import Via
+from engine.ids import PersonId
+from notifiers.blocks import Message
+from notifiers.calls import SlackCalls
+from notifiers.card import ask_card, short_card
+from notifiers.owner import outcome_message, ticket_message
+from notifiers.refusals import CallError, Refusal
+from notifiers.wording import is_slack_person
+
+_NOT_SHOWN = Receipt(place="", id="", shown=False)
+_ALONE = "Nobody else sees this card: no channel took it, so tell those who may decide."
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Somewhere a card may go; without a channel it is the owner's DM."""
+
+    called: str
+    channel: str = ""
+    thread: str = ""
+
+
+class SlackNotifier:
+    """The Notifier for one Slack workspace."""
+
+    def __init__(self, client: AsyncWebClient, *, channel: str | None) -> None:
+        """Take a client that retries nothing, and the channel for runs from elsewhere.
+
+        Raises:
+            ConfigurationError: the client has retry handlers.
+
+        """
+        self._calls = SlackCalls(client)
+        self._channel = channel or ""
+        self._rooms: dict[PersonId, str] = {}
+
+    async def show(self, notice: Notice, receipt: Receipt | None) -> Receipt:
+        """Show the notice, or bring the message of ``receipt`` up to it; return where it is.
+
+        Raises:
+            DeliveryError: it was not shown, or it is not known whether it was.
+
+        """
+        known = receipt if receipt is not None and receipt.shown else None
+        try:
+            if isinstance(notice, OutcomeNotice):
+                return await self._tell_owner(notice, outcome_message(notice), known)
+            if notice.role is Role.ASK:
+                return await self._ask(notice, known)
+            if known is None and await self._adds_nothing(notice):
+                return _NOT_SHOWN
+            return await self._tell_owner(notice, ticket_message(notice), known)
+        except CallError as error:
+            raise error.as_delivery_error() from None
+
+    async def _ask(self, notice: TicketNotice, known: Receipt | None) -> Receipt:
+        updated = await self._update_card(notice, known) if known is not None else None
+        if updated is not None:
+            return updated
+        if notice.resolution is not None:
+            return _NOT_SHOWN
+        refused: list[str] = []
+        for place in self._places(notice):
+            try:
+                return await self._post_card(notice, place, refused)
+            except CallError as error:
+                if error.kind is not Refusal.PLACE:
+                    raise
+                refused.append(f"{place.called} refused it ({error.code})")
+        raise DeliveryError(f"no place took the card: {'; '.join(refused)}", permanent=True)
+
+    def _places(self, notice: TicketNotice) -> Iterator[_Place]:
+        """Yield where a card may go, best first (DESIGN section 5)."""
+        origin = notice.origin
+        from_slack = origin.via is Via.SLACK and bool(origin.channel)
+        if from_slack:
+            yield _Place("the run's own channel", origin.channel, origin.thread)
+        if self._channel and not (from_slack and origin.channel == self._channel):
+            yield _Place("the configured channel", self._channel)
+        yield _Place("the owner's DM")
+
+    async def _post_card(self, notice: TicketNotice, place: _Place, refused: list[str]) -> Receipt:
+        channel = place.channel or await self._room(notice.owner)
+        note = _note(notice, place, refused)
+        posted = await _full_or_short(
+            notice,
+            note,
+            lambda made: self._calls.post(
+                channel, made, thread=place.thread, key=notice.idempotency
+            ),
+        )
+        link = await self._calls.link(posted)
+        return posted.model_copy(update={"link": link, "note": note})
+
+    async def _update_card(self, notice: TicketNotice, known: Receipt) -> Receipt | None:
+        """Update the card; None means that it has to be posted anew."""
+
+        async def update(made: Message) -> Receipt:
+            await self._calls.update(known, made)
+            return known
+
+        try:
+            return await _full_or_short(notice, known.note, update)
+        except CallError as error:
+            if error.kind not in {Refusal.GONE, Refusal.PLACE}:
+                raise
+            return await self._reply(notice, known) if notice.resolution else None
+
+    async def _reply(self, notice: TicketNotice, known: Receipt) -> Receipt:
+        """Say how it ended below a card that can no longer be changed, if Slack lets us."""
+        made = ask_card(notice, "The card above can no longer be changed.")
+        try:
+            said = await self._calls.post(
+                known.place, made, thread=known.id, key=notice.idempotency
+            )
+        except CallError:
+            return known.model_copy(update={"shown": False})
+        return said.model_copy(update={"link": known.link, "note": known.note})
+
+    async def _adds_nothing(self, notice: TicketNotice) -> bool:
+        """Tell whether a notice that something waits says nothing that the owner does not see."""
+        if notice.role is not Role.ASKED:
+            return False
+        if notice.resolution is not None or not is_slack_person(notice.owner):
+            return True
+        if notice.ask is not None and notice.ask.shown:
+            return notice.ask.place == await self._room(notice.owner)
+        return next(self._places(notice)).channel == ""
+
+    async def _tell_owner(self, notice: Notice, made: Message, known: Receipt | None) -> Receipt:
+        if known is None:
+            room = await self._room(notice.owner)
+            return await self._calls.post(room, made, thread="", key=notice.idempotency)
+        try:
+            await self._calls.update(known, made)
+        except CallError as error:
+            if error.kind is not Refusal.GONE:
+                raise
+        return known
+
+    async def _room(self, owner: PersonId) -> str:
+        if not is_slack_person(owner):
+            raise CallError("conversations.open", "the owner is not on Slack", Refusal.PLACE)
+        if owner not in self._rooms:
+            self._rooms[owner] = await self._calls.open_room(owner)
+        return self._rooms[owner]
+
+
+def _note(notice: TicketNotice, place: _Place, refused: list[str]) -> str:
+    """Say on the card why it is here, if a better place refused it."""
+    parts = [f"Here because {'; '.join(refused)}."] if refused else []
+    if not place.channel and notice.approvers.people != (notice.owner,):
+        parts.append(_ALONE)
+    return " ".join(parts)
+
+
+async def _full_or_short(
+    notice: TicketNotice, note: str, send: Callable[[Message], Awaitable[Receipt]]
+) -> Receipt:
+    """Send the card; if Slack does not take its blocks, send the plainest one instead."""
+    try:
+        return await send(ask_card(notice, note))
+    except CallError as error:
+        if error.kind is not Refusal.CONTENT:
+            raise
+        return await send(short_card(notice, note))

@@ -1,0 +1,155 @@
+"""The words that cards, messages to the owner and forms share: people, moments, what is asked."""
+
+import re
+from datetime import UTC, datetime
+from typing import assert_never
+
+from engine.cards import Effect, EffectState, TicketNotice
+from engine.entries import CallOutcome
+from engine.identity import Actor, Via
+from engine.ids import PersonId
+from engine.tickets import OutcomeUnknown, RemoteInput, ToolPermission
+from notifiers import limits
+from notifiers.text import clip, mrkdwn, quote
+
+_SLACK_ID = re.compile(r"[UW][A-Z0-9]+\Z")
+_NAME = 80
+
+
+def name(text: str) -> str:
+    """Return an agent's or a tool's name for plain text."""
+    return clip(text, _NAME).text
+
+
+def marked_name(text: str) -> str:
+    """Return an agent's or a tool's name for mrkdwn."""
+    return mrkdwn(text, _NAME)
+
+
+def is_slack_person(who: PersonId) -> bool:
+    """Tell whether this is a Slack user's id: U, or W on Enterprise Grid, then more of the kind.
+
+    https://docs.slack.dev/messaging/formatting-message-text (mentioning users).
+    """
+    return _SLACK_ID.match(who) is not None
+
+
+def person(who: PersonId) -> str:
+    """Return a mention for mrkdwn, or the bare name of someone whom Slack does not know."""
+    return f"<@{who}>" if is_slack_person(who) else mrkdwn(who, _NAME)
+
+
+def people(named: tuple[PersonId, ...]) -> str:
+    """Return the people who may decide, for mrkdwn; any one of them is enough."""
+    shown = [person(who) for who in named[: limits.PEOPLE]]
+    rest = len(named) - len(shown)
+    if rest:
+        shown.append(f"{rest} more")
+    return _either(shown) if shown else "nobody"
+
+
+def _either(shown: list[str]) -> str:
+    *first, last = shown
+    return f"{', '.join(first)} or {last}" if first else last
+
+
+def actor(who: Actor) -> str:
+    """Return who decided, for mrkdwn, and the way they came if it was not Slack."""
+    ways = {Via.TERMINAL: " in the terminal", Via.API: " through the API"}
+    return person(who.id) + ways.get(who.via, "")
+
+
+def moment(at: datetime) -> str:
+    """Return a moment for mrkdwn: Slack shows it in each reader's own time zone.
+
+    https://docs.slack.dev/messaging/formatting-message-text (date formatting).
+    """
+    return f"<!date^{_seconds(at)}^{{date_short_pretty}} at {{time}}|{_utc(at)}>"
+
+
+def time_of(at: datetime) -> str:
+    """Return only the time of day, for a notification."""
+    return f"<!date^{_seconds(at)}^{{time}}|{_utc(at)}>"
+
+
+def _seconds(at: datetime) -> int:
+    return int(at.timestamp())
+
+
+def _utc(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def duration(seconds: float | None) -> str:
+    """Return how long a tool ran: ``3.2 s``, ``4 min 5 s``; empty if it is not known."""
+    if seconds is None:
+        return ""
+    if seconds < limits.MINUTE:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(round(seconds), limits.MINUTE)
+    return f"{minutes} min {rest} s"
+
+
+def subject(notice: TicketNotice) -> str:
+    """Return what a ticket is about in a few words, for plain text."""
+    match notice.target:
+        case ToolPermission(tool=tool) | OutcomeUnknown(tool=tool):
+            return name(tool)
+        case RemoteInput():
+            return f"{name(notice.agent)}'s question"
+        case _:
+            assert_never(notice.target)
+
+
+def question(notice: TicketNotice) -> str:
+    """Return what is asked, for plain text."""
+    match notice.target:
+        case ToolPermission(tool=tool):
+            return f"Run {name(tool)}?"
+        case RemoteInput():
+            return f"{name(notice.agent)} has a question"
+        case OutcomeUnknown(tool=tool):
+            return f"Did {name(tool)} happen?"
+        case _:
+            assert_never(notice.target)
+
+
+def effect(what: Effect | None) -> str:
+    """Return what became of an approved call, for plain text: no more than is known."""
+    if what is None or what.state is EffectState.PENDING:
+        return "Not started yet."
+    match what.state:
+        case EffectState.RUNNING:
+            return "Running."
+        case EffectState.UNKNOWN:
+            return "Outcome unknown: it was started, and its result was lost."
+        case EffectState.FINISHED:
+            return _finished(what)
+        case _:
+            assert_never(what.state)
+
+
+def _finished(what: Effect) -> str:
+    took = duration(what.seconds)
+    said = f": {quote(what.text, limits.QUOTE)}" if what.text else "."
+    match what.outcome:
+        case CallOutcome.SUCCEEDED:
+            return (f"Ran in {took}" if took else "Ran") + said
+        case CallOutcome.FAILED:
+            return (f"Failed after {took}" if took else "Failed") + said
+        case CallOutcome.RETRY:
+            return (f"Ran in {took}" if took else "Ran") + f" and asked for another try{said}"
+        case CallOutcome.DENIED:
+            return f"Did not run{said}"
+        case None:
+            return f"Ended{said}"
+        case _:
+            assert_never(what.outcome)
+
+
+def reference(notice: TicketNotice) -> str:
+    """Return the small print: what to type, and what exactly is decided."""
+    shown = clip(notice.ref, _NAME).text
+    if isinstance(notice.target, RemoteInput):
+        return shown
+    return f"{shown} \u00b7 args {clip(notice.digest, 8).text}"
