@@ -305,12 +305,16 @@ class RunEngine:
 
     async def tick(self) -> None:
         """Run each loop once: time out tickets, advance ready runs, deliver due cards."""
+        await self.sweeper.sweep()
+        await self.advance()
+        await self.courier.deliver()
+
+    async def advance(self) -> int:
+        """Advance every run that is ready, one after another; return how many there were."""
         from engine.worker import WorkerOptions  # noqa: PLC0415 - as in ``worker``
 
-        await self.sweeper.sweep()
         name = self._surroundings.ids.new("tick")
-        await self.worker(WorkerOptions(name=name, lease=TICK_LEASE)).drain_ready()
-        await self.courier.deliver()
+        return await self.worker(WorkerOptions(name=name, lease=TICK_LEASE)).drain_ready()
 
     async def _start(self, request: StartRequest) -> Started:
         while True:

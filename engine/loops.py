@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from engine.engine import RunEngine
 from engine.errors import StoreError
+from engine.stopping import until
 from engine.worker import Worker, WorkerOptions
 
 LONGEST_NAP = timedelta(seconds=5)
@@ -27,8 +28,9 @@ async def _repeat(
 ) -> None:
     while not stop.is_set():
         try:
+            mark = engine.store.mark()
             if not await work():
-                await until(stop, engine.store.wait(await _nap(engine)))
+                await until(stop, engine.store.wait(await _nap(engine), mark))
         except StoreError as error:
             engine.surroundings.report(part, error)
             await until(stop, asyncio.sleep(_AFTER_A_FAULT.total_seconds()))
@@ -39,15 +41,3 @@ async def _nap(engine: RunEngine) -> timedelta:
     if due is None:
         return LONGEST_NAP
     return min(max(due - engine.surroundings.clock(), _SHORTEST_NAP), LONGEST_NAP)
-
-
-async def until(stop: asyncio.Event, waiting: Awaitable[None]) -> None:
-    """Wait for something, or for ``stop``, whichever comes first."""
-    stopping = asyncio.ensure_future(stop.wait())
-    other = asyncio.ensure_future(waiting)
-    done, pending = await asyncio.wait({stopping, other}, return_when=asyncio.FIRST_COMPLETED)
-    for task in pending:
-        task.cancel()
-    await asyncio.gather(*pending, return_exceptions=True)
-    if other in done:
-        other.result()

@@ -222,7 +222,10 @@ class Store(Protocol):
         ...
 
     async def release(self, claim: Claim, retry_at: datetime | None = None) -> None:
-        """Give a claim back; with ``retry_at`` the run is not ready before then."""
+        """Give a claim back; with ``retry_at`` the run is not ready before then.
+
+        A claim given back for a retry counts as a loss: it ended without getting on.
+        """
         ...
 
     async def due(self, limit: int) -> tuple[RunId, ...]:
@@ -230,7 +233,10 @@ class Store(Protocol):
         ...
 
     async def take_cards(self, courier: str, lease: timedelta, limit: int) -> tuple[Card, ...]:
-        """Take cards that are behind their wanted version, due, and not held by a live lease."""
+        """Take cards that are behind their wanted version, due, and not held by a live lease.
+
+        Their ``attempts`` tell how often each was taken before, since it was last up to date.
+        """
         ...
 
     async def card_shown(self, card: Card, version: int, receipt: Receipt) -> None:
@@ -252,12 +258,22 @@ class Store(Protocol):
         """Return the run's cards in the order they were made."""
         ...
 
-    async def wait(self, at_most: timedelta) -> None:
-        """Return when work may have come up, at the latest after ``at_most``."""
+    def mark(self) -> int:
+        """Return a mark of the present moment, to be taken before looking for work."""
+        ...
+
+    async def wait(self, at_most: timedelta, since: int | None = None) -> None:
+        """Return when work may have come up since a mark, at the latest after ``at_most``.
+
+        Without a mark, work that came up between looking and waiting is not noticed.
+        """
         ...
 
     async def next_due(self) -> datetime | None:
-        """Return the earliest moment at which a ticket, lease, card or retry falls due."""
+        """Return the earliest moment at which a ticket, lease, card or retry falls due.
+
+        It lies in the past where a ticket or card is due already.
+        """
         ...
 
     async def close(self) -> None:

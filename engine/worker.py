@@ -10,6 +10,7 @@ from engine.errors import ClaimLostError, ModelRequestError, StoreError, Unknown
 from engine.executor import Advanced, Executor
 from engine.ids import Surroundings
 from engine.runs import Run
+from engine.stopping import until
 from engine.store import Claim, Store
 
 IDLE = timedelta(seconds=2)
@@ -77,12 +78,12 @@ class Worker:
 
     async def _fill_or_wait(self, stop: asyncio.Event) -> None:
         try:
-            if await self._fill(stop):
-                return
-            await self._store.wait(IDLE)
+            mark = self._store.mark()
+            if not await self._fill(stop):
+                await until(stop, self._store.wait(IDLE, mark))
         except StoreError as error:
             self._surroundings.report("worker", error)
-            await _unless_set(stop, IDLE)
+            await until(stop, asyncio.sleep(IDLE.total_seconds()))
 
     async def _fill(self, stop: asyncio.Event) -> bool:
         """Claim one run; False when there was nothing to do now."""
@@ -137,8 +138,3 @@ class Worker:
                 return
             except StoreError as error:
                 self._surroundings.report("heartbeat", error)
-
-
-async def _unless_set(stop: asyncio.Event, pause: timedelta) -> None:
-    with contextlib.suppress(TimeoutError):
-        await asyncio.wait_for(stop.wait(), pause.total_seconds())

@@ -190,10 +190,10 @@ class SqliteStore:
         """Return a mark of the present moment, for ``wait``."""
         return self._bell.rung
 
-    async def wait(self, timeout: timedelta, since: int | None = None) -> None:
-        """Return when work may have come up since the mark, at the latest after ``timeout``."""
+    async def wait(self, at_most: timedelta, since: int | None = None) -> None:
+        """Return when work may have come up since the mark, at the latest after ``at_most``."""
         loop = asyncio.get_running_loop()
-        until = loop.time() + timeout.total_seconds()
+        until = loop.time() + at_most.total_seconds()
         known = self.mark() if since is None else since
         while not await self._bell.heard(known, min(self._step, until - loop.time())):
             if loop.time() >= until:

@@ -20,7 +20,7 @@ _TAKE = """
 UPDATE cards SET fence = fence + 1, attempts = attempts + 1, courier = :courier, due_at = :until
 WHERE number IN (SELECT value FROM json_each(:numbers)) AND wanted > shown AND due_at <= :now
 RETURNING number, (SELECT id FROM runs WHERE runs.number = cards.run), subject, role, notifier,
-    duplicate, wanted, shown, attempts, fence, receipt
+    duplicate, wanted, shown, attempts - 1, fence, receipt
 """
 _CARDS = """
 SELECT cards.number, runs.id, subject, role, notifier, duplicate, wanted, shown, attempts,
@@ -34,9 +34,10 @@ SELECT number, fence, wanted, receipt FROM cards
 WHERE run = (SELECT number FROM runs WHERE id = :run) AND subject = :subject AND role = :role
     AND notifier = :notifier AND duplicate = :duplicate
 """
+# A notifier with nothing to add does not make the message that is there go away.
 _SHOWN = """
-UPDATE cards SET shown = max(shown, :version), receipt = :receipt, due_at = :now, attempts = 0,
-    courier = NULL
+UPDATE cards SET shown = max(shown, :version), due_at = :now, attempts = 0, courier = NULL,
+    receipt = CASE WHEN :visible OR receipt IS NULL THEN :receipt ELSE receipt END
 WHERE number = :number
 """
 _FAILED = """
@@ -105,7 +106,8 @@ def shown(database: Database, card: Card, version: int, receipt: Receipt, clock:
         now = to_micros(clock())
         if fence != card.fence:
             return _keep(database, card.key, receipt, now)
-        database.change(_SHOWN, {**values, "number": number, "now": now})
+        told = {"number": number, "now": now, "visible": receipt.shown}
+        database.change(_SHOWN, {**values, **told})
         # A message that became known while this one was being posted has lost its row.
         before = read_receipt(card.key.run, body)
         displaced = not _same(before, card.receipt) and _keep(database, card.key, before, now)

@@ -36,7 +36,8 @@ WHERE status = 'queued' AND concurrency_key <> '' AND concurrency_key = :key AND
 """
 _EXTEND = "UPDATE runs SET ready_at = ? WHERE id = ? AND fence = ? AND worker IS NOT NULL"
 _RELEASE = """
-UPDATE runs SET worker = NULL, ready_at = ? WHERE id = ? AND fence = ? AND worker IS NOT NULL
+UPDATE runs SET worker = NULL, ready_at = ?, losses = losses + ?
+WHERE id = ? AND fence = ? AND worker IS NOT NULL
 """
 
 
@@ -68,7 +69,8 @@ def heartbeat(database: Database, claim: Claim, lease: timedelta, clock: Clock) 
 def release(database: Database, claim: Claim, retry_at: datetime | None, clock: Clock) -> None:
     """Give a claim back, if it still holds."""
     ready_at = to_micros(retry_at or clock())
-    database.lite(_RELEASE, (ready_at, claim.run, claim.fence))
+    lost = retry_at is not None
+    database.lite(_RELEASE, (ready_at, lost, claim.run, claim.fence))
 
 
 @dataclass(frozen=True, slots=True)

@@ -172,13 +172,13 @@ def _put_facts(database: Database, change: Change, number: int) -> None:
     place = place_of(number, run.version)
     database.change(_PUT_COMMIT, (place, change.commit, last_seq, write_events(change.events)))
     for record in change.records:
-        row = (number, record.entry, record.kind.value, record.index, record.body)
-        database.change(_PUT_RECORD, row)
+        name = (number, record.entry, record.kind.value, record.index)
+        database.change(_PUT_RECORD, (*name, record.body))
     for ticket in change.closed:
         database.change(_PUT_TICKET, (ticket.approval, number, ticket.model_dump_json()))
     if key is not None:
-        row = (key.scope, key.key, key.body, key.outcome, run.id, run.version)
-        database.change(_PUT_KEY, row)
+        told = (key.body, key.outcome, run.id, run.version)
+        database.change(_PUT_KEY, (key.scope, key.key, *told))
 
 
 def _take_refs(database: Database, change: Change, number: int) -> None:

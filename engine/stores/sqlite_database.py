@@ -112,6 +112,7 @@ class Database:
         """Write all of the block or, when it raises, nothing of it."""
         self._synchronize(sync)
         self._execute("BEGIN IMMEDIATE")
+        before = self._connection.total_changes
         try:
             yield
             self._execute("COMMIT")
@@ -120,10 +121,11 @@ class Database:
             if self._connection.in_transaction:
                 self._execute("ROLLBACK")
             raise
+        wrote = self._connection.total_changes > before
         if sync is Sync.FULL:
-            self._tally.full_commits += 1
+            self._tally.full_commits += wrote
         else:
-            self._tally.lite_commits += 1
+            self._tally.lite_commits += wrote
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:

@@ -17,7 +17,7 @@ from pydantic_ai.messages import (
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from engine import Agent, RunEngine
-from engine.engine import RunEngine as Engine
+from engine.cards import Notifier
 from engine.identity import Actor, Directory, Via
 from engine.ids import PersonId, Surroundings
 from engine.store import Store
@@ -128,14 +128,15 @@ def stage(
     *,
     directory: Directory | None = None,
     store: Callable[[Clock], Store] | None = None,
+    notifier: Notifier | None = None,
 ) -> Stage:
     """Return a stage with one agent on it."""
     clock, inbox, ledger = Clock(), InboxNotifier(), Ledger()
     made = store(clock) if store is not None else MemoryStore(clock=clock)
-    engine = Engine(
+    engine = RunEngine(
         store=made,
         agents=[agent(ledger)],
-        notifiers={"owner": inbox},
+        notifiers={"owner": notifier or inbox},
         resume_secret=SECRET,
         directory=directory,
         surroundings=Surroundings(clock=clock),
