@@ -43,6 +43,7 @@ from engine.tickets import Decision, ResumeCommand, ResumeTicket
 from engine.tokens import KeyRing, TokenClaims
 
 if TYPE_CHECKING:
+    from engine.executor import Executor
     from engine.worker import Worker, WorkerOptions
 
 TICK_LEASE = timedelta(seconds=10)
@@ -85,6 +86,7 @@ class RunEngine:
         self._notify = {a.name: notifier_of(a, self._notifiers) or "" for a in self.agents}
         self._directory = directory or OpenDirectory()
         self._surroundings = surroundings or Surroundings()
+        self._executor: Executor | None = None
         self._writer = NoticeWriter(store, self._keys)
         self.sweeper = Sweeper(store, self._surroundings)
         self.courier = Courier(store, self._notifiers, self._writer, self._surroundings)
@@ -300,8 +302,9 @@ class RunEngine:
         from engine.executor import Executor  # noqa: PLC0415
         from engine.worker import Worker  # noqa: PLC0415
 
-        executor = Executor(self._store, self.agents, self._surroundings)
-        return Worker(self._store, executor, self._surroundings, options)
+        if self._executor is None:
+            self._executor = Executor(self._store, self.agents, self._surroundings)
+        return Worker(self._store, self._executor, self._surroundings, options)
 
     async def tick(self) -> None:
         """Run each loop once: time out tickets, advance ready runs, deliver due cards."""

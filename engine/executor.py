@@ -32,7 +32,7 @@ from engine.lifecycle.propose import Asking, Proposal, permission_digest, propos
 from engine.model import ModelQuestion, ModelReply, ask_model
 from engine.runs import CallState, Failure, Run, RunStatus, ToolCall, Usage
 from engine.store import Change, Claim, Store
-from engine.tools import Ending, Toolbox, open_toolbox
+from engine.tools import Ending, Toolbox, ToolShelf
 
 MAX_RETRIES = 5
 MAX_LOSSES = 8
@@ -57,6 +57,7 @@ class Executor:
         self._store = store
         self._agents = agents
         self._surroundings = surroundings
+        self._shelf = ToolShelf()
 
     async def advance(self, run: Run, claim: Claim, stop: asyncio.Event) -> Advanced:
         """Take a claimed run as far as it goes, or to the next boundary once ``stop`` is set.
@@ -87,7 +88,7 @@ class Executor:
             return
         agent = self._agents.get(journey.run.agent)
         try:
-            async with open_toolbox(agent, journey.scope()) as toolbox:
+            async with self._shelf.open(agent, journey.scope()) as toolbox:
                 await _Advance(journey, agent, toolbox).run(stop)
         except (ConfigurationError, UndecodableRecordError) as error:
             await journey.fail("invalid_agent_definition", str(error))

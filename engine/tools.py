@@ -114,22 +114,38 @@ class Toolbox:
                 await answer
 
 
-@contextlib.asynccontextmanager
-async def open_toolbox(agent: Agent, scope: RunScope) -> AsyncIterator[Toolbox]:
-    """List the agent's tools for one run, with their toolsets entered.
+class ToolShelf:
+    """Opens agents' toolboxes; keeps what need not be made anew for each run."""
 
-    Raises:
-        InvalidAgentDefinitionError: approvals or options name no tool, or two tools share a name.
+    def __init__(self) -> None:
+        """Start empty."""
+        # Reading functions' signatures and docstrings took half of an engine cycle.
+        self._kept: dict[str, list[AbstractToolset[RunScope]]] = {}
 
-    """
-    items = await _items(agent, scope)
-    async with contextlib.AsyncExitStack() as stack:
-        tools: dict[str, ToolsetTool[RunScope]] = {}
-        for toolset in _toolsets(items):
-            await stack.enter_async_context(toolset)
-            _merge(agent, tools, await toolset.get_tools(_context(scope)))
-        check_names(agent, frozenset(tools))
-        yield Toolbox(tools, _asking(items), scope)
+    @contextlib.asynccontextmanager
+    async def open(self, agent: Agent, scope: RunScope) -> AsyncIterator[Toolbox]:
+        """List the agent's tools for one run, with their toolsets entered.
+
+        Raises:
+            InvalidAgentDefinitionError: approvals or options name no tool, or two tools share a
+                name.
+
+        """
+        items = await _items(agent, scope)
+        async with contextlib.AsyncExitStack() as stack:
+            tools: dict[str, ToolsetTool[RunScope]] = {}
+            for toolset in self._toolsets(agent, items):
+                await stack.enter_async_context(toolset)
+                _merge(agent, tools, await toolset.get_tools(_context(scope)))
+            check_names(agent, frozenset(tools))
+            yield Toolbox(tools, _asking(items), scope)
+
+    def _toolsets(self, agent: Agent, items: Sequence[ToolItem]) -> list[AbstractToolset[RunScope]]:
+        if callable(agent.tools):
+            return _toolsets(items)
+        if agent.name not in self._kept:
+            self._kept[agent.name] = _toolsets(items)
+        return self._kept[agent.name]
 
 
 async def _items(agent: Agent, scope: RunScope) -> Sequence[ToolItem]:

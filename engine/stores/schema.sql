@@ -27,7 +27,7 @@ CREATE TABLE runs (
 ) STRICT;
 
 CREATE INDEX runs_queue ON runs (priority, ready_at) WHERE status = 'queued' AND blocked = 0;
-CREATE INDEX runs_of_key ON runs (concurrency_key, blocked, priority, ready_at)
+CREATE INDEX runs_of_key ON runs (concurrency_key, blocked, priority DESC, ready_at)
     WHERE status = 'queued' AND concurrency_key <> '';
 CREATE INDEX runs_deadline ON runs (deadline) WHERE deadline IS NOT NULL;
 CREATE INDEX runs_status ON runs (status);

@@ -75,7 +75,7 @@ UPDATE runs SET blocked = 0
 WHERE NOT EXISTS (SELECT 1 FROM holds WHERE holds.key = :key) AND number = (
     SELECT number FROM runs
     WHERE status = 'queued' AND concurrency_key <> '' AND concurrency_key = :key AND blocked = 1
-    ORDER BY priority DESC, ready_at LIMIT 1
+    ORDER BY priority DESC, ready_at, number LIMIT 1
 )
 """
 

@@ -1,0 +1,196 @@
+"""Whatever people, workers and clocks do, in any order: the invariants hold after each step."""
+
+import asyncio
+from datetime import timedelta
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from engine import Agent, Allow, Deny, Settle
+from engine.cards import Role, TicketNotice
+from engine.errors import HoldshortError
+from engine.events import CallStarted, TicketClosed
+from engine.identity import Via
+from engine.ids import PersonId
+from engine.lifecycle.execute import begin
+from engine.runs import CallState, Run, RunStatus
+from engine.tickets import Decision
+from tests.engine.scripted import (
+    ALICE,
+    BOB,
+    CAROL,
+    Call,
+    Ledger,
+    person,
+    repeat_results,
+    script,
+    stage,
+)
+
+PEOPLE = [ALICE, BOB, CAROL, PersonId("UMALLORY")]
+APPROVERS = [BOB, CAROL]
+DECISIONS = [
+    Allow(),
+    Deny(),
+    Deny(reason="no"),
+    Settle(outcome="happened"),
+    Settle(outcome="not_happened"),
+    Settle(outcome="abandon"),
+]
+
+
+def two_deploys(ledger: Ledger) -> Agent:
+    """Ask about two calls in one step, with a third that needs no asking."""
+    calls: list[Call] = [
+        ("deploy", {"version": "1"}),
+        ("refund", {"order": 7}),
+        ("deploy", {"version": "2"}),
+    ]
+    return Agent(
+        name="a",
+        model=script(calls, repeat_results),
+        tools=[ledger.deploy, ledger.refund],
+        approvals={"deploy": "user"},
+        approvers=APPROVERS,
+        approval_timeout=timedelta(hours=1),
+    )
+
+
+class EngineStates(RuleBasedStateMachine):
+    """People answer, workers die, clocks move, deliveries fail; a model of the truth watches."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.runner = asyncio.Runner()
+        self.on = stage(two_deploys)
+        self.started = 0
+        self.decided: dict[str, str] = {}
+
+    def teardown(self) -> None:
+        self.runner.run(self.on.store.close())
+        self.runner.close()
+
+    def runs(self) -> list[Run]:
+        return list(self.runner.run(self.on.engine.list_runs()).runs)
+
+    @precondition(lambda self: self.started < 3)
+    @rule()
+    def start(self) -> None:
+        self.runner.run(self.on.engine.start("a", "go", owner=ALICE))
+        self.started += 1
+
+    @rule()
+    def tick(self) -> None:
+        self.runner.run(self.on.engine.tick())
+
+    @rule(minutes=st.sampled_from([1, 11, 59, 61]))
+    def time_passes(self, minutes: int) -> None:
+        self.on.clock.move(timedelta(minutes=minutes))
+
+    @rule()
+    def deliveries_fail(self) -> None:
+        self.on.inbox.fail(times=2)
+
+    @rule(
+        number=st.integers(0, 5), who=st.sampled_from(PEOPLE), decision=st.sampled_from(DECISIONS)
+    )
+    def somebody_answers(self, number: int, who: PersonId, decision: Decision) -> None:
+        tickets = [ticket for run in self.runs() for ticket in run.tickets]
+        if not tickets:
+            return
+        ticket = tickets[number % len(tickets)]
+        before = self.runner.run(self.on.engine.get_run(ticket.run))
+        token = self.runner.run(self.on.engine.token_for(ticket.ref, Via.TERMINAL))
+        actor = person(who, Via.TERMINAL)
+        key = self.on.engine.answer_key(token, decision, actor)
+        try:
+            self.runner.run(
+                self.on.engine.resume(token, decision, actor=actor, idempotency_key=key)
+            )
+        except HoldshortError:
+            assert self.runner.run(self.on.engine.get_run(ticket.run)) == before
+            return
+        assert who in APPROVERS
+        assert ticket.approval not in self.decided
+        self.decided[ticket.approval] = decision.kind
+
+    @rule(number=st.integers(0, 2))
+    def somebody_cancels(self, number: int) -> None:
+        live = [run for run in self.runs() if run.live]
+        if live:
+            run = live[number % len(live)]
+            self.runner.run(self.on.engine.cancel(run.id, actor=person(ALICE)))
+
+    @rule()
+    def a_worker_dies_right_after_executing(self) -> None:
+        taken = self.runner.run(self.on.store.claim("doomed", timedelta(seconds=10)))
+        if taken is None:
+            return
+        run, claim = taken
+        calls = run.batch.calls if run.batch else ()
+        ready = [call for call in calls if call.state is CallState.ALLOWED]
+        if ready and not any(call.state is CallState.EXECUTING for call in calls):
+            change = begin(run, ready[0].id, self.on.engine.surroundings.moment())
+            self.runner.run(self.on.store.commit(change, claim))
+        self.on.clock.move(timedelta(seconds=11))
+
+    @invariant()
+    def a_run_waits_exactly_while_a_ticket_is_open(self) -> None:
+        for run in self.runs():
+            assert (run.status is RunStatus.WAITING) == bool(run.tickets)
+
+    @invariant()
+    def no_effect_happens_twice_for_one_start_of_its_call(self) -> None:
+        started = [
+            event.fact
+            for run in self.runs()
+            for event in self.runner.run(self.on.engine.events(run.id))
+            if isinstance(event.fact, CallStarted)
+        ]
+        assert len(self.on.ledger.effects) <= len(started)
+
+    @invariant()
+    def every_deploy_that_started_was_allowed_by_somebody(self) -> None:
+        for run in self.runs():
+            allowed: set[str] = set()
+            for event in self.runner.run(self.on.engine.events(run.id)):
+                match event.fact:
+                    case TicketClosed(call=call, resolution=resolution):
+                        if isinstance(resolution.decision, Allow | Settle):
+                            allowed.add(call)
+                    case CallStarted(call=call, tool="deploy"):
+                        assert call in allowed
+                    case _:
+                        pass
+
+    @invariant()
+    def every_ticket_is_closed_at_most_once(self) -> None:
+        for run in self.runs():
+            events = self.runner.run(self.on.engine.events(run.id))
+            closed = [e.fact.approval for e in events if isinstance(e.fact, TicketClosed)]
+            assert len(closed) == len(set(closed))
+
+    @rule()
+    def everything_comes_to_rest(self) -> None:
+        """Once faults stop: each run has ended or waits, and each shown card tells the truth."""
+        self.on.clock.move(timedelta(minutes=10))
+        for _ in range(6):
+            self.runner.run(self.on.engine.tick())
+            self.on.clock.move(timedelta(minutes=6))
+        for run in self.runs():
+            assert run.status in {RunStatus.WAITING, RunStatus.SUCCEEDED, RunStatus.CANCELLED}
+            still_open = {ticket.approval for ticket in run.tickets}
+            for notice in self.on.inbox.latest.values():
+                if (
+                    isinstance(notice, TicketNotice)
+                    and notice.run == run.id
+                    and notice.role is Role.ASK
+                ):
+                    assert (notice.resolution is None) == (notice.approval in still_open)
+
+
+TestEngineStates = EngineStates.TestCase
+TestEngineStates.settings = settings(
+    max_examples=40, stateful_step_count=25, derandomize=True, deadline=None
+)
