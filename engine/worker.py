@@ -13,7 +13,6 @@ from engine.runs import Run
 from engine.stopping import until
 from engine.store import Claim, Store
 
-IDLE = timedelta(seconds=2)
 _FIRST_RETRY = timedelta(seconds=2)
 _LAST_RETRY = timedelta(minutes=5)
 
@@ -26,12 +25,14 @@ class WorkerOptions:
         name: Unique among all workers of a store.
         slots: How many runs it advances at once.
         lease: How long a claim lasts without a heartbeat; a lost worker's run waits this long.
+        idle: How long it waits, at most, before it looks for work again; also after a fault.
 
     """
 
     name: str
     slots: int = 8
     lease: timedelta = timedelta(seconds=10)
+    idle: timedelta = timedelta(seconds=2)
 
 
 class Worker:
@@ -80,10 +81,10 @@ class Worker:
         try:
             mark = self._store.mark()
             if not await self._fill(stop):
-                await until(stop, self._store.wait(IDLE, mark))
+                await until(stop, self._store.wait(self._options.idle, mark))
         except StoreError as error:
             self._surroundings.report("worker", error)
-            await until(stop, asyncio.sleep(IDLE.total_seconds()))
+            await until(stop, asyncio.sleep(self._options.idle.total_seconds()))
 
     async def _fill(self, stop: asyncio.Event) -> bool:
         """Claim one run; False when there was nothing to do now."""

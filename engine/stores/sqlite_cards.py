@@ -73,11 +73,11 @@ def take(
 ) -> tuple[Card, ...]:
     """Lease cards that are behind and due, passing over those that cannot be read."""
     now = to_micros(clock())
-    behind = (row[0] for row in database.each(_BEHIND, (now,)) if readable.card(row))
-    numbers = list(islice(behind, limit))
+    with database.each(_BEHIND, (now,)) as rows:
+        numbers = list(islice((row[0] for row in rows if readable.card(row)), limit))
     if not numbers:
         return ()
-    rows = database.lite_returning(
+    taken = database.lite_returning(
         _TAKE,
         {
             "courier": courier,
@@ -86,8 +86,8 @@ def take(
             "numbers": json.dumps(numbers),
         },
     )
-    rows.sort(key=lambda row: numbers.index(row[0]))
-    return tuple(card for row in rows if (card := readable.card(row)) is not None)
+    taken.sort(key=lambda row: numbers.index(row[0]))
+    return tuple(card for row in taken if (card := readable.card(row)) is not None)
 
 
 def of_run(database: Database, run: RunId) -> tuple[Card, ...]:

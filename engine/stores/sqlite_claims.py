@@ -86,10 +86,11 @@ def _next_ready(database: Database, now: int, readable: Readable) -> _Candidate 
     row = database.one(_TOP_PRIORITY)
     while row is not None and row[0] is not None:
         priority = row[0]
-        for number, run_id, version, fence, body in database.each(_READY, (priority, now)):
-            run = readable.run(run_id, version, body)
-            if run is not None:
-                return _Candidate(number, fence, run)
+        with database.each(_READY, (priority, now)) as rows:
+            for number, run_id, version, fence, body in rows:
+                run = readable.run(run_id, version, body)
+                if run is not None:
+                    return _Candidate(number, fence, run)
         row = database.one(_NEXT_PRIORITY, (priority,))
     return None
 

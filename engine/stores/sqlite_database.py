@@ -76,12 +76,14 @@ class Database:
         """Return every row."""
         return self._execute(sql, parameters).fetchall()
 
-    def each(self, sql: str, parameters: Parameters = ()) -> Iterator[Row]:
-        """Iterate over the rows; the caller may stop early."""
+    @contextmanager
+    def each(self, sql: str, parameters: Parameters = ()) -> Iterator[Iterator[Row]]:
+        """Iterate over the rows inside the block, which may be left early."""
         cursor = self._execute(sql, parameters)
         try:
-            yield from cursor
+            yield cursor
         finally:
+            # An open statement would keep its view of the file, and so the WAL, from moving on.
             cursor.close()
 
     def change(self, sql: str, parameters: Parameters = ()) -> int:

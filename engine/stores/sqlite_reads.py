@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from datetime import datetime
-from heapq import merge
 from itertools import islice
 from operator import itemgetter
 
@@ -51,21 +50,27 @@ _DUE = """
 SELECT id, version, body FROM runs WHERE deadline < ? ORDER BY deadline, number
 """
 _NEWEST = """
-SELECT number, id, version, body, worker IS NOT NULL AND ready_at > :now FROM runs
-WHERE number < :before ORDER BY number DESC
+SELECT number, id, version, body FROM runs WHERE number < :before
+ORDER BY number DESC LIMIT :limit
 """
+# A queued run that a live claim holds is seen as running: claimed is 0, 1, or NULL for either.
 _NEWEST_OF_STATUS = """
-SELECT number, id, version, body, worker IS NOT NULL AND ready_at > :now FROM runs
-WHERE status = :status AND number < :before ORDER BY number DESC
+SELECT number, id, version, body FROM runs
+WHERE status = :status AND number < :before
+    AND (:claimed IS NULL OR :claimed = (worker IS NOT NULL AND ready_at > :now))
+ORDER BY number DESC LIMIT :limit
 """
 _NEWEST_OF_AGENT = """
-SELECT number, id, version, body, worker IS NOT NULL AND ready_at > :now FROM runs
-WHERE status = :status AND agent = :agent AND (:owner = '' OR owner = :owner) AND number < :before
-ORDER BY number DESC
+SELECT number, id, version, body FROM runs
+WHERE status = :status AND agent = :agent AND number < :before AND (:owner = '' OR owner = :owner)
+    AND (:claimed IS NULL OR :claimed = (worker IS NOT NULL AND ready_at > :now))
+ORDER BY number DESC LIMIT :limit
 """
 _NEWEST_OF_OWNER = """
-SELECT number, id, version, body, worker IS NOT NULL AND ready_at > :now FROM runs
-WHERE status = :status AND owner = :owner AND number < :before ORDER BY number DESC
+SELECT number, id, version, body FROM runs
+WHERE status = :status AND owner = :owner AND number < :before
+    AND (:claimed IS NULL OR :claimed = (worker IS NOT NULL AND ready_at > :now))
+ORDER BY number DESC LIMIT :limit
 """
 _DEADLINES = "SELECT id, version, deadline FROM runs WHERE deadline IS NOT NULL ORDER BY deadline"
 _BEHIND = "SELECT number, wanted, due_at FROM cards WHERE wanted > shown ORDER BY due_at"
@@ -114,11 +119,12 @@ def records(database: Database, run: RunId, first: int) -> tuple[Record, ...]:
 def events(database: Database, run: RunId, after: int) -> tuple[RunEvent, ...]:
     """Return the events past ``after``, reading no further back than they go."""
     found: list[tuple[RunEvent, ...]] = []
-    for last_seq, body in database.each(_COMMITS, {"run": run}):
-        # A commit without events has no last number, and says nothing about those before it.
-        if 0 < last_seq <= after:
-            break
-        found.append(read_events(run, body))
+    with database.each(_COMMITS, {"run": run}) as rows:
+        for last_seq, body in rows:
+            # A commit without events has no last number, and says nothing of those before it.
+            if 0 < last_seq <= after:
+                break
+            found.append(read_events(run, body))
     return tuple(event for group in reversed(found) for event in group if event.seq > after)
 
 
@@ -137,11 +143,12 @@ def list_runs(
         "agent": wanted.agent,
         "owner": wanted.owner,
         "now": to_micros(clock()),
+        "limit": limit + 1,
     }
     with database.snapshot():
-        rows = list(islice(_newest(database, wanted, values), limit + 1))
+        rows = _newest(database, wanted, values)
     shown = rows[:limit]
-    runs = (readable.run(run, version, body) for _, run, version, body, _ in shown)
+    runs = (readable.run(run, version, body) for _, run, version, body in shown)
     return Page(
         runs=tuple(run for run in runs if run is not None),
         cursor=str(shown[-1][0]) if len(rows) > limit else "",
@@ -150,9 +157,9 @@ def list_runs(
 
 def due(database: Database, limit: int, clock: Clock, readable: Readable) -> tuple[RunId, ...]:
     """Return waiting runs past a deadline, passing over those that cannot be read."""
-    rows = database.each(_DUE, (to_micros(clock()),))
-    late = (run for run, version, body in rows if readable.run(run, version, body))
-    return tuple(islice(late, limit))
+    with database.each(_DUE, (to_micros(clock()),)) as rows:
+        late = (run for run, version, body in rows if readable.run(run, version, body))
+        return tuple(islice(late, limit))
 
 
 def next_due(database: Database, clock: Clock, readable: Readable) -> datetime | None:
@@ -166,52 +173,44 @@ def next_due(database: Database, clock: Clock, readable: Readable) -> datetime |
     return None if earliest is None else to_moment(earliest)
 
 
-def _newest(database: Database, wanted: RunFilter, values: dict[str, object]) -> Iterator[Row]:
+def _newest(database: Database, wanted: RunFilter, values: dict[str, object]) -> list[Row]:
     if not (wanted.statuses or wanted.agent or wanted.owner):
-        return database.each(_NEWEST, values)
-    views = frozenset(wanted.statuses or RunStatus)
-    arms = [
-        _newest_of(database, wanted, {**values, "status": status.value}, shown_as)
-        for status, shown_as in _arms(views)
-    ]
-    return merge(*arms, key=itemgetter(0), reverse=True)
-
-
-def _arms(views: frozenset[RunStatus]) -> Iterator[tuple[RunStatus, frozenset[bool]]]:
-    """Yield the stored statuses to read, and whether rows with a live claim, without, or both."""
-    for status in RunStatus:
-        claimed = RunStatus.RUNNING if status is RunStatus.QUEUED else status
-        shown_as = frozenset(
-            flag for flag, view in ((False, status), (True, claimed)) if view in views
-        )
-        if shown_as and status is not RunStatus.RUNNING:
-            yield status, shown_as
-
-
-def _newest_of(
-    database: Database, wanted: RunFilter, values: dict[str, object], claimed: frozenset[bool]
-) -> Iterator[Row]:
+        return database.all(_NEWEST, values)
+    # One query per status, each along an index and no longer than the page.
     sql = _NEWEST_OF_STATUS
     if wanted.agent:
         sql = _NEWEST_OF_AGENT
     elif wanted.owner:
         sql = _NEWEST_OF_OWNER
-    return (row for row in database.each(sql, values) if bool(row[4]) in claimed)
+    rows = [
+        row
+        for status, claimed in _stored(frozenset(wanted.statuses or RunStatus))
+        for row in database.all(sql, {**values, "status": status.value, "claimed": claimed})
+    ]
+    return sorted(rows, key=itemgetter(0), reverse=True)
+
+
+def _stored(views: frozenset[RunStatus]) -> Iterator[tuple[RunStatus, bool | None]]:
+    """Yield the stored statuses, and for queued runs whether a live claim must hold them."""
+    if views & {RunStatus.QUEUED, RunStatus.RUNNING}:
+        both = {RunStatus.QUEUED, RunStatus.RUNNING} <= views
+        yield RunStatus.QUEUED, None if both else RunStatus.RUNNING in views
+    for status in views - {RunStatus.QUEUED, RunStatus.RUNNING}:
+        yield status, None
 
 
 def _first_deadline(database: Database, readable: Readable) -> int | None:
-    for run, version, deadline in database.each(_DEADLINES):
-        if not readable.known(run, version):
-            # On its deadline a ticket can still be answered.
-            return int(deadline) + 1
-    return None
+    with database.each(_DEADLINES) as rows:
+        readable_ones = (row[2] for row in rows if not readable.known(row[0], row[1]))
+        first = next(readable_ones, None)
+    # On its deadline a ticket can still be answered.
+    return None if first is None else int(first) + 1
 
 
 def _first_behind(database: Database, readable: Readable) -> int | None:
-    for number, wanted, due_at in database.each(_BEHIND):
-        if not readable.known(f"card {number}", wanted):
-            return int(due_at)
-    return None
+    with database.each(_BEHIND) as rows:
+        readable_ones = (row[2] for row in rows if not readable.known(f"card {row[0]}", row[1]))
+        return next(readable_ones, None)
 
 
 def _next_ready(database: Database, clock: Clock) -> int | None:
