@@ -5,21 +5,15 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from engine.agents import Agent, AgentRegistry, notifier_of
+from engine.answers import Answers
 from engine.cards import CardKey, Notifier, Receipt, Role, TicketNotice
 from engine.courier import Courier
 from engine.errors import (
-    AlreadyDecidedError,
     CommitConflictError,
-    DeadlinePassedError,
-    IdempotencyConflictError,
-    InvalidResumeTokenError,
-    InvalidRunStateError,
     NotAllowedError,
     RefTakenError,
     Refusal,
     RunNotFoundError,
-    TicketExpiredError,
-    TokenFault,
 )
 from engine.events import RunEvent
 from engine.identity import Actor, Directory, OpenDirectory, Via
@@ -31,16 +25,16 @@ from engine.ids import (
     Surroundings,
     normalise_ref,
 )
-from engine.lifecycle.answer import Judgement, Recorded, answer, key_body, recorded_answer
+from engine.lifecycle.answer import Recorded
 from engine.lifecycle.end import cancel
 from engine.lifecycle.start import Started, StartRequest, start
 from engine.notices import NoticeWriter
 from engine.runs import Origin, Run, RunStatus
 from engine.schema import Json, digest_of
-from engine.store import Loaded, Page, RunFilter, Store
+from engine.store import Page, RunFilter, Store
 from engine.sweeper import Sweeper
-from engine.tickets import Decision, ResumeCommand, ResumeTicket
-from engine.tokens import KeyRing, TokenClaims
+from engine.tickets import Decision, ResumeTicket
+from engine.tokens import KeyRing
 
 if TYPE_CHECKING:
     from engine.executor import Executor
@@ -84,10 +78,10 @@ class RunEngine:
         self.agents = AgentRegistry(agents)
         self._notifiers = dict(notifiers or {})
         self._notify = {a.name: notifier_of(a, self._notifiers) or "" for a in self.agents}
-        self._directory = directory or OpenDirectory()
         self._surroundings = surroundings or Surroundings()
         self._executor: Executor | None = None
         self._writer = NoticeWriter(store, self._keys)
+        self._answers = Answers(store, self._keys, directory or OpenDirectory(), self._surroundings)
         self.sweeper = Sweeper(store, self._surroundings)
         self.courier = Courier(store, self._notifiers, self._writer, self._surroundings)
 
@@ -171,19 +165,7 @@ class RunEngine:
             StoreUnavailableError: it is not known whether it was recorded; the same key tells.
 
         """
-        claims = self._keys.read(token, actor.via)
-        while True:
-            loaded = await self._load(claims, idempotency_key)
-            known = _recorded(loaded, claims, decision, actor)
-            if known is not None:
-                return known
-            ticket = _current_ticket(loaded, claims)
-            try:
-                return await self._record(loaded, ticket, decision, actor, idempotency_key)
-            except CommitConflictError:
-                continue
-            except DeadlinePassedError as error:
-                raise TicketExpiredError(ticket.deadline or loaded.now) from error
+        return await self._answers.record(token, decision, actor, idempotency_key)
 
     def answer_key(self, token: str, decision: Decision, actor: Actor) -> str:
         """Return the idempotency key of a person's answer: (token id, actor, decision).
@@ -214,19 +196,7 @@ class RunEngine:
             InvalidRunStateError: the ref is a run's, and not exactly one ticket of it is open.
 
         """
-        found = await self._store.find(normalise_ref(ref))
-        if found is None:
-            raise RunNotFoundError(ref)
-        loaded = await self._store.load(found.run, approval=found.approval)
-        run = loaded.run
-        if found.approval is not None:
-            ticket = run.ticket(found.approval) or loaded.closed
-            if ticket is None:
-                raise RunNotFoundError(ref)
-            return run, ticket
-        if len(run.tickets) != 1:
-            raise InvalidRunStateError(_choose(run), code="choose_ticket")
-        return run, run.tickets[0]
+        return await self._answers.find(ref)
 
     async def notice(self, token: str, via: Via) -> TicketNotice:
         """Return what a person is shown of the ticket that a token points at.
@@ -336,65 +306,9 @@ class RunEngine:
         place = request.concurrency_key or request.key or unique
         return RunId(self._store.shard(place) + unique)
 
-    async def _load(self, claims: TokenClaims, key: str | None) -> Loaded:
-        return await self._store.load(claims.run_id, key=key, approval=claims.approval_id)
-
-    async def _record(
-        self,
-        loaded: Loaded,
-        ticket: ResumeTicket,
-        decision: Decision,
-        actor: Actor,
-        key: str | None,
-    ) -> Recorded:
-        standing = await self._directory.describe(actor)
-        command = ResumeCommand.from_ticket(ticket, decision, actor=actor, now=loaded.now)
-        moment = Moment(loaded.now, self._surroundings.ids)
-        change = answer(loaded.run, Judgement(command, standing), moment, key)
-        done = await self._store.commit(change)
-        if done.outcome is not None:
-            return Recorded.model_validate_json(done.outcome)
-        resolution = change.closed[0].resolution
-        if resolution is None:
-            raise AssertionError("an answer closes its ticket with a resolution")
-        return recorded_answer(change.run, ticket, resolution)
-
-
-def _recorded(
-    loaded: Loaded, claims: TokenClaims, decision: Decision, actor: Actor
-) -> Recorded | None:
-    record = loaded.recorded
-    if record is None:
-        return None
-    if record.body != key_body(claims.approval, decision, actor):
-        raise IdempotencyConflictError(record.key)
-    return Recorded.model_validate_json(record.outcome)
-
-
-def _current_ticket(loaded: Loaded, claims: TokenClaims) -> ResumeTicket:
-    closed = loaded.closed
-    if closed is not None and closed.resolution is not None:
-        resolution = closed.resolution
-        raise AlreadyDecidedError(
-            decision=resolution.word, by=resolution.actor.id, at=resolution.at
-        )
-    ticket = loaded.run.ticket(claims.approval)
-    if ticket is None:
-        raise InvalidRunStateError(f"run {loaded.run.ref} does not wait on this ticket")
-    if ticket.token != claims.token or ticket.digest != claims.digest:
-        raise InvalidResumeTokenError(TokenFault.SUPERSEDED)
-    return ticket
-
 
 def _check_may_cancel(run: Run, actor: Actor) -> None:
     approvers = [person for ticket in run.tickets for person in ticket.approvers.people]
     people = tuple(dict.fromkeys((run.owner, run.requester, *approvers)))
     if actor.id not in people:
         raise NotAllowedError(Refusal.NOT_AN_APPROVER, people)
-
-
-def _choose(run: Run) -> str:
-    if not run.tickets:
-        return f"run {run.ref} is {run.status} and waits on nothing"
-    refs = ", ".join(ticket.ref for ticket in run.tickets)
-    return f"run {run.ref} waits on several things; name one: {refs}"

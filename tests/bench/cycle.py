@@ -5,6 +5,7 @@ import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 from unittest.mock import patch
@@ -15,7 +16,6 @@ from engine.identity import Actor, Via
 from engine.ids import PersonId
 from engine.model import ModelQuestion, ModelReply, ProposedCall
 from engine.runs import Usage
-from engine.stores import sqlite_database
 from engine.stores.sqlite import Counters, SqliteStore
 from engine.stores.sqlite_database import Database, Options, Tally, open_database
 from engine.stores.sqlite_thread import DatabaseThread, Operation
@@ -86,7 +86,7 @@ class Replay:
     """Runs taped statements through a database thread of the same kind on a file of its own."""
 
     def __init__(self, path: Path) -> None:
-        options = Options(str(path), sqlite_database.timedelta(seconds=1))
+        options = Options(str(path), timedelta(seconds=1))
         self._thread = DatabaseThread(lambda: open_database(options, Tally()))
 
     async def play(self, tape: Tape) -> float:

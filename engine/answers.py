@@ -1,0 +1,123 @@
+"""Answers: from a token and a person's word to a recorded decision, or a refusal."""
+
+from engine.errors import (
+    AlreadyDecidedError,
+    CommitConflictError,
+    DeadlinePassedError,
+    IdempotencyConflictError,
+    InvalidResumeTokenError,
+    InvalidRunStateError,
+    RunNotFoundError,
+    TicketExpiredError,
+    TokenFault,
+)
+from engine.identity import Actor, Directory
+from engine.ids import Moment, Surroundings, normalise_ref
+from engine.lifecycle.answer import Judgement, Recorded, answer, key_body, recorded_answer
+from engine.runs import Run
+from engine.store import Loaded, Store
+from engine.tickets import Decision, ResumeCommand, ResumeTicket
+from engine.tokens import KeyRing, TokenClaims
+
+
+class Answers:
+    """Records people's answers. What it may raise is told at ``RunEngine.resume``."""
+
+    def __init__(
+        self, store: Store, keys: KeyRing, directory: Directory, surroundings: Surroundings
+    ) -> None:
+        """Take the store, the keys that tokens are signed with, and who can tell who people are."""
+        self._store = store
+        self._keys = keys
+        self._directory = directory
+        self._surroundings = surroundings
+
+    async def record(
+        self, token: str, decision: Decision, actor: Actor, key: str | None
+    ) -> Recorded:
+        """Record one answer, or return what was recorded under its key."""
+        claims = self._keys.read(token, actor.via)
+        while True:
+            loaded = await self._load(claims, key)
+            known = _recorded(loaded, claims, decision, actor)
+            if known is not None:
+                return known
+            ticket = _current_ticket(loaded, claims)
+            try:
+                return await self._record(loaded, ticket, decision, actor, key)
+            except CommitConflictError:
+                continue
+            except DeadlinePassedError as error:
+                raise TicketExpiredError(ticket.deadline or loaded.now) from error
+
+    async def find(self, ref: str) -> tuple[Run, ResumeTicket]:
+        """Return the ticket a person named: by its own ref, or a run's with one open ticket."""
+        found = await self._store.find(normalise_ref(ref))
+        if found is None:
+            raise RunNotFoundError(ref)
+        loaded = await self._store.load(found.run, approval=found.approval)
+        run = loaded.run
+        if found.approval is not None:
+            ticket = run.ticket(found.approval) or loaded.closed
+            if ticket is None:
+                raise RunNotFoundError(ref)
+            return run, ticket
+        if len(run.tickets) != 1:
+            raise InvalidRunStateError(_choose(run), code="choose_ticket")
+        return run, run.tickets[0]
+
+    async def _load(self, claims: TokenClaims, key: str | None) -> Loaded:
+        return await self._store.load(claims.run_id, key=key, approval=claims.approval_id)
+
+    async def _record(
+        self,
+        loaded: Loaded,
+        ticket: ResumeTicket,
+        decision: Decision,
+        actor: Actor,
+        key: str | None,
+    ) -> Recorded:
+        standing = await self._directory.describe(actor)
+        command = ResumeCommand.from_ticket(ticket, decision, actor=actor, now=loaded.now)
+        moment = Moment(loaded.now, self._surroundings.ids)
+        change = answer(loaded.run, Judgement(command, standing), moment, key)
+        done = await self._store.commit(change)
+        if done.outcome is not None:
+            return Recorded.model_validate_json(done.outcome)
+        resolution = change.closed[0].resolution
+        if resolution is None:
+            raise AssertionError("an answer closes its ticket with a resolution")
+        return recorded_answer(change.run, ticket, resolution)
+
+
+def _recorded(
+    loaded: Loaded, claims: TokenClaims, decision: Decision, actor: Actor
+) -> Recorded | None:
+    record = loaded.recorded
+    if record is None:
+        return None
+    if record.body != key_body(claims.approval, decision, actor):
+        raise IdempotencyConflictError(record.key)
+    return Recorded.model_validate_json(record.outcome)
+
+
+def _current_ticket(loaded: Loaded, claims: TokenClaims) -> ResumeTicket:
+    closed = loaded.closed
+    if closed is not None and closed.resolution is not None:
+        resolution = closed.resolution
+        raise AlreadyDecidedError(
+            decision=resolution.word, by=resolution.actor.id, at=resolution.at
+        )
+    ticket = loaded.run.ticket(claims.approval)
+    if ticket is None:
+        raise InvalidRunStateError(f"run {loaded.run.ref} does not wait on this ticket")
+    if ticket.token != claims.token or ticket.digest != claims.digest:
+        raise InvalidResumeTokenError(TokenFault.SUPERSEDED)
+    return ticket
+
+
+def _choose(run: Run) -> str:
+    if not run.tickets:
+        return f"run {run.ref} is {run.status} and waits on nothing"
+    refs = ", ".join(ticket.ref for ticket in run.tickets)
+    return f"run {run.ref} waits on several things; name one: {refs}"
