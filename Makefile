@@ -22,7 +22,7 @@ CHROMIUM ?= $(shell command -v chromium || command -v chromium-browser || comman
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: $(VENV)/.runtime ## the whole story on this machine (DECIDE=allow answers for you)
+demo: $(VENV)/.runtime ## the whole story on this machine (DECIDE=approve answers for you; or deny, ignore)
 	@$(BIN)/python -m bot demo $(if $(DECIDE),--decide $(DECIDE))
 
 test: $(VENV)/.dev ## the tests
@@ -33,15 +33,15 @@ test-browser: $(VENV)/.browser ## the tests that click in a real browser
 	@CHROMIUM='$(CHROMIUM)' $(BIN)/python -m pytest -m browser $(ARGS)
 
 lint: $(VENV)/.dev ## formatting, lint, types, import rules
-	@$(BIN)/ruff format --check --quiet .
-	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
 	@$(BIN)/mypy --no-error-summary
 	@$(BIN)/lint-imports --no-logo
 
 check: lint test ## all that must hold before a commit
 
-coverage: $(VENV)/.dev ## the tests again, measured: engine and notifiers 95 %, all 90 %
-	@$(BIN)/python -m pytest -n auto --dist loadscope --cov --cov-report= $(ARGS)
+coverage: ## the same tests, measured: engine and notifiers 95 %, all 90 %
+	@$(MAKE) --no-print-directory test ARGS='--cov --cov-report= $(ARGS)'
 	@$(BIN)/coverage report --include='engine/*,notifiers/*' --fail-under=95
 	@$(BIN)/coverage report --fail-under=90
 
@@ -63,7 +63,7 @@ clean: ## remove environments, caches and build output
 # Environments. A stamp is newer than its lock when the lock is installed.
 
 $(VENV)/.python:
-	@$(PYTHON) -c '$(USABLE)' 2>/dev/null || { \
+	@test -n '$(PYTHON)' && $(PYTHON) -c '$(USABLE)' 2>/dev/null || { \
 	  echo 'Holdshort needs Python 3.11 or newer with its venv module: install it, or name it with PYTHON=' >&2; exit 1; }
 	@$(PYTHON) -m venv --clear $(VENV)
 	@touch $@

@@ -11,7 +11,7 @@ from engine.notices import NoticeWriter
 from engine.store import Store
 
 BATCH = 20
-LEASE = timedelta(seconds=60)
+LEASE = timedelta(seconds=30)
 FIRST_RETRY = timedelta(seconds=1)
 LAST_RETRY = timedelta(minutes=5)
 PERMANENT_RETRY = timedelta(minutes=1)

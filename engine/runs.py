@@ -51,7 +51,11 @@ class Replay(StrEnum):
 
 
 class ToolCall(Frozen):
-    """One call of a batch. Its arguments and its result are records of their own."""
+    """One call of a batch. Its arguments and its result are records of their own.
+
+    ``approval`` is the ticket that let it run, if it had to ask; ``inquiry`` the last one that
+    asked what became of it.
+    """
 
     id: CallId
     provider_id: str
@@ -63,6 +67,7 @@ class ToolCall(Frozen):
     replay: Replay = Replay.NEVER
     timeout_s: float = 0.0
     approval: ApprovalId | None = None
+    inquiry: ApprovalId | None = None
     attempts: int = 0
     op: OpId | None = None
     started_at: datetime | None = None

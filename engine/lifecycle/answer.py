@@ -170,7 +170,6 @@ def _apply(draft: Draft, ticket: ResumeTicket, resolution: Resolution) -> None:
         case _:
             assert_never(resolution.decision)
     draft.settle()
-    draft.continue_when_answered()
 
 
 def _settle_unknown(draft: Draft, ticket: ResumeTicket, call: ToolCall, settle: Settle) -> None:

@@ -86,9 +86,12 @@ class Draft:
         self.raise_ask_of(call)
 
     def settle(self) -> None:
-        """Turn a batch whose calls all have results into an entry."""
+        """Turn a batch whose calls all have results into an entry; go on if nothing is open."""
         if self.run.batch is not None and self.run.batch.settled:
             self.set(entry_count=self.run.batch.entry + 1, batch=None)
+        if self.run.status is RunStatus.WAITING and not self.run.tickets:
+            self.move(RunCause.ANSWERED)
+            self.set(attempt=self.moment.ids.new("att"))
 
     def open_ticket(self, ticket: ResumeTicket) -> None:
         """Open a ticket, and want the cards that show it."""
@@ -126,16 +129,11 @@ class Draft:
             key = CardKey(run=self.run.id, subject=subject, role=role, notifier=self.run.notify)
             self._raised[key] = None
 
-    def continue_when_answered(self) -> None:
-        """Queue a waiting run again once its last ticket is closed."""
-        if self.run.status is RunStatus.WAITING and not self.run.tickets:
-            self.move(RunCause.ANSWERED)
-            self.set(attempt=self.moment.ids.new("att"))
-
     def raise_ask_of(self, call: ToolCall) -> None:
-        """Want the card of a call's ticket, if it ever had one, to show what became of it."""
-        if call.approval is not None:
-            self.raise_card(call.approval, Role.ASK)
+        """Want the cards of a call's tickets, if it had any, to show what became of it."""
+        for approval in (call.approval, call.inquiry):
+            if approval is not None:
+                self.raise_card(approval, Role.ASK)
 
     def change(
         self,

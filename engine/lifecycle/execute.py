@@ -64,7 +64,6 @@ def complete_late(run: Run, op: OpId, result: CallResult, moment: Moment) -> Cha
     draft.close_ticket(ticket, Resolution(decision=found, actor=SYSTEM, at=moment.now))
     draft.give_result(call, result, CallCause.RESULT)
     draft.settle()
-    draft.continue_when_answered()
     return draft.change()
 
 
@@ -113,7 +112,7 @@ def _ask_what_happened(draft: Draft, call: ToolCall, approvers: Approvers) -> No
     ids = draft.moment.ids
     approval = ApprovalId(ids.new("apr"))
     draft.raise_ask_of(call)
-    draft.move_call(call, CallCause.LOST, approval=approval)
+    draft.move_call(call, CallCause.LOST, inquiry=approval)
     target = OutcomeUnknown(
         call=call.id, tool=call.tool, op=op, rerun_from=_rerun_from(call, draft.now)
     )

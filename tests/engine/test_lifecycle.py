@@ -1,108 +1,42 @@
-"""The pure transitions: what each writes, and that an illegal one changes nothing."""
+"""The pure transitions up to an answer: what each writes, and that an illegal one changes nothing."""
 
-from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
 from engine.cards import Role
-from engine.entries import CallOutcome, CallResult, RecordKind
+from engine.entries import RecordKind
 from engine.errors import (
     InvalidAnswerError,
     InvalidRunStateError,
     NotAllowedError,
     TicketExpiredError,
     TicketMismatchError,
-    TooEarlyError,
     WrongDecisionError,
 )
-from engine.identity import Actor, Approvers, Standing, Via
-from engine.ids import CallId, Ids, Moment, OpId, PersonId, RunId
-from engine.lifecycle.answer import Judgement, answer, expire, validate_resume
-from engine.lifecycle.end import cancel, carry_out_cancel, fail, finish
-from engine.lifecycle.execute import begin, block, complete, complete_late, recover
-from engine.lifecycle.propose import Asking, Gated, Proposal, propose
-from engine.lifecycle.start import StartRequest, start
+from engine.identity import Actor, Approvers, Via
+from engine.lifecycle.answer import expire, validate_resume
+from engine.lifecycle.propose import Gated
 from engine.lifecycle.table import CALL_MOVES, RUN_MOVES, CallCause, RunCause, move_call, move_run
-from engine.policy import Verdict
-from engine.runs import CallState, Failure, Origin, Replay, Run, RunStatus, ToolCall, Usage
-from engine.store import Change, ClaimEffect
+from engine.runs import CallState, RunStatus
+from engine.store import ClaimEffect
 from engine.tickets import Allow, Answer, Decision, Deny, ResumeCommand, Settle
-
-NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
-ALICE, BOB = PersonId("UALICE"), PersonId("UBOB")
-ASKING = Asking(approvers=Approvers(people=(BOB,)), timeout=timedelta(hours=1))
-HOUR = timedelta(hours=1)
-
-
-def at(now: datetime = NOON) -> Moment:
-    return Moment(now, Ids())
-
-
-def started() -> Run:
-    request = StartRequest(
-        agent="deployer",
-        snapshot="snap",
-        notify="slack",
-        text="deploy",
-        owner=ALICE,
-        requester=ALICE,
-        origin=Origin(),
-    )
-    return start(request, RunId("run_1"), at()).run
-
-
-def call(index: int, **fields: Any) -> ToolCall:
-    base = {"provider_id": f"p{index}", "tool": "deploy", "digest": f"d{index}", "timeout_s": 60.0}
-    return ToolCall(id=CallId(f"1.{index}"), **{**base, **fields})
-
-
-def asks(index: int, **fields: Any) -> Gated:
-    return Gated(call=call(index, verdict=Verdict.ASK, **fields), arguments="{}")
-
-
-def allowed(index: int, **fields: Any) -> Gated:
-    return Gated(call=call(index, verdict=Verdict.ALLOW, **fields), arguments="{}")
-
-
-def denied(index: int) -> Gated:
-    return Gated(call=call(index, verdict=Verdict.DENY), arguments="{}")
-
-
-def question(index: int) -> Gated:
-    return Gated(call=call(index, tool="ask_human"), arguments="{}", asks="Which ticket?")
-
-
-def proposed(*gated: Gated) -> Change:
-    return propose(started(), Proposal("[]", "", gated, Usage(requests=1)), ASKING, at())
-
-
-def decide(
-    run: Run, decision: Decision, by: PersonId = BOB, now: datetime = NOON, number: int = 0
-) -> Change:
-    ticket = run.tickets[number]
-    actor = Actor(id=by, via=Via.SLACK)
-    command = ResumeCommand.from_ticket(ticket, decision, actor=actor, now=now)
-    return answer(run, Judgement(command, Standing.MEMBER), at(now), None)
-
-
-def result(index: int, outcome: CallOutcome = CallOutcome.SUCCEEDED) -> CallResult:
-    return CallResult(
-        call=CallId(f"1.{index}"),
-        provider_id=f"p{index}",
-        tool="deploy",
-        outcome=outcome,
-        content="ok",
-    )
-
-
-def executing(*gated: Gated) -> Run:
-    return begin(proposed(*gated).run, CallId("1.0"), at()).run
-
-
-def kinds(change: Change) -> list[str]:
-    return [event.fact.kind for event in change.events]
+from tests.engine.steps import (
+    ALICE,
+    ASKING,
+    BOB,
+    HOUR,
+    NOON,
+    allowed,
+    asks,
+    at,
+    call,
+    decide,
+    denied,
+    proposed,
+    question,
+)
 
 
 class TestTheTable:
@@ -268,143 +202,6 @@ class TestAnswer:
         assert late.not_before == NOON + HOUR
         assert [t.resolution.word for t in late.closed if t.resolution] == ["timed out"] * 2
         assert expire(late.run, at(NOON + 2 * HOUR)) is None
-
-
-class TestExecute:
-    """``executing`` before the effect; a lost call only runs again if its tool says so."""
-
-    def test_nothing_begins_while_a_ticket_is_open(self) -> None:
-        with pytest.raises(InvalidRunStateError, match="ticket is open"):
-            begin(proposed(allowed(0), asks(1)).run, CallId("1.0"), at())
-
-    def test_the_op_id_is_the_same_for_every_attempt(self) -> None:
-        run = executing(allowed(0, replay=Replay.SAFE))
-        recovered = recover(run, ASKING, at())
-        assert recovered is not None
-        again = begin(recovered.run, CallId("1.0"), at()).run
-
-        assert run.batch is not None
-        assert again.batch is not None
-        assert run.batch.calls[0].op == again.batch.calls[0].op == "run_1:1.0"
-        assert again.batch.calls[0].attempts == 2
-
-    def test_a_replayable_call_is_tried_a_bounded_number_of_times(self) -> None:
-        run = executing(allowed(0, replay=Replay.IDEMPOTENT))
-        for _ in range(2):
-            recovered = recover(run, ASKING, at())
-            assert recovered is not None
-            run = begin(recovered.run, CallId("1.0"), at()).run
-
-        last = recover(run, ASKING, at())
-
-        assert last is not None
-        assert [t.target.kind for t in last.opened] == ["outcome_unknown"]
-
-    def test_a_lost_call_is_asked_about_without_a_deadline(self) -> None:
-        lost = recover(executing(allowed(0)), ASKING, at())
-
-        assert lost is not None
-        assert lost.run.status is RunStatus.WAITING
-        assert lost.opened[0].deadline is None
-        assert expire(lost.run, at(NOON + 1_000 * HOUR)) is None
-
-    def test_nothing_is_recovered_where_nothing_was_lost(self) -> None:
-        assert recover(proposed(allowed(0)).run, ASKING, at()) is None
-        assert recover(started(), ASKING, at()) is None
-
-    @pytest.mark.parametrize(
-        ("settle", "state"),
-        [
-            (Settle(outcome="happened", value="v1 is live"), None),
-            (Settle(outcome="abandon"), None),
-            (Settle(outcome="not_happened"), CallState.ALLOWED),
-        ],
-    )
-    def test_a_person_settles_a_lost_call(self, settle: Settle, state: CallState | None) -> None:
-        lost = recover(executing(allowed(0)), ASKING, at())
-        assert lost is not None
-
-        settled = decide(lost.run, settle, now=NOON + HOUR)
-
-        assert settled.run.status is RunStatus.QUEUED
-        batch = settled.run.batch
-        assert (batch.calls[0].state if batch else None) == state
-
-    def test_it_runs_again_only_after_the_lost_worker_must_have_stopped(self) -> None:
-        lost = recover(executing(allowed(0)), ASKING, at())
-        assert lost is not None
-
-        with pytest.raises(TooEarlyError):
-            decide(lost.run, Settle(outcome="not_happened"), now=NOON + timedelta(seconds=60))
-
-    def test_a_late_result_closes_the_ticket_of_the_unknown_outcome(self) -> None:
-        lost = recover(executing(allowed(0)), ASKING, at())
-        assert lost is not None
-
-        late = complete_late(lost.run, OpId("run_1:1.0"), result(0), at())
-
-        assert late is not None
-        assert late.claim is ClaimEffect.NONE
-        assert late.run.status is RunStatus.QUEUED
-        assert late.run.batch is None
-
-    def test_a_result_that_is_too_late_changes_nothing(self) -> None:
-        lost = recover(executing(allowed(0)), ASKING, at())
-        assert lost is not None
-        settled = decide(lost.run, Settle(outcome="abandon"), now=NOON + HOUR).run
-
-        assert complete_late(settled, OpId("run_1:1.0"), result(0), at()) is None
-        assert complete_late(lost.run, OpId("run_1:9.9"), result(0), at()) is None
-
-    def test_a_result_can_be_given_only_once(self) -> None:
-        run = complete(executing(allowed(0), allowed(1)), result(0), at()).run
-
-        with pytest.raises(InvalidRunStateError):
-            complete(run, result(0), at())
-
-
-class TestEnd:
-    """Ends are final, and withdraw what still waited."""
-
-    def test_a_cancel_withdraws_the_open_tickets(self) -> None:
-        actor = Actor(id=ALICE, via=Via.TERMINAL)
-
-        change = cancel(proposed(asks(0), asks(1)).run, actor, at())
-
-        assert change.run.status is RunStatus.CANCELLED
-        assert all(t.resolution and t.resolution.withdrawn for t in change.closed)
-        assert kinds(change)[-1] == "run_cancelled"
-
-    def test_a_cancel_while_a_tool_runs_waits_for_its_result(self) -> None:
-        actor = Actor(id=ALICE, via=Via.TERMINAL)
-
-        asked = cancel(executing(allowed(0)), actor, at())
-        done = complete(asked.run, result(0), at())
-        both = done.then(carry_out_cancel(done.run, at()))
-
-        assert asked.run.status is RunStatus.QUEUED
-        assert both.run.status is RunStatus.CANCELLED
-        assert both.run.version == asked.run.version + 1
-        assert kinds(both) == ["call_finished", "run_cancelled"]
-
-    @pytest.mark.parametrize(
-        "end",
-        [
-            lambda run: finish(run, "[]", "done", Usage(), at()),
-            lambda run: fail(run, Failure(code="c", message="m"), at()),
-            lambda run: cancel(run, Actor(id=ALICE, via=Via.API), at()),
-        ],
-    )
-    def test_what_has_ended_stays_ended(self, end: Callable[[Run], Change]) -> None:
-        ended = end(started()).run
-
-        with pytest.raises(InvalidRunStateError):
-            end(ended)
-
-    def test_a_blocked_call_tells_the_model_why(self) -> None:
-        change = block(proposed(allowed(0)).run, CallId("1.0"), "the tool is gone", at())
-
-        assert "blocked: the tool is gone" in change.records[0].body
 
 
 def test_events_are_numbered_and_linked() -> None:
