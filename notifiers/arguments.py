@@ -17,9 +17,10 @@ from notifiers.text import Style, alphabets, clip, inert, units
 
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
 _PLAIN_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@+-]*\Z")
-_NUMBER = re.compile(r"[0-9.]+(?:[eE][+-]?[0-9]+)?\Z")
+_NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?\Z")
 _LITERALS = frozenset({"true", "false", "null"})
 _RIGHT_TO_LEFT = frozenset({"R", "AL", "AN"})
+_DOT = " \u00b7 "
 _SPACES = re.compile("(?<=  ) +")
 
 
@@ -215,7 +216,7 @@ def summary(arguments: Json, limit: int = limits.SUMMARY) -> str:
     left = limit
     missing = 0
     for row in read_rows(arguments):
-        cost = units(row.line) + 2
+        cost = units(row.line) + len(_DOT)
         if not row.line or cost > left:
             missing += 1
             continue
@@ -223,4 +224,4 @@ def summary(arguments: Json, limit: int = limits.SUMMARY) -> str:
         left -= cost
     if missing:
         shown.append(f"{missing:,} more" if shown else f"{missing:,} not shown here")
-    return " \u00b7 ".join(shown)
+    return _DOT.join(shown)

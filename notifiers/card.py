@@ -25,7 +25,7 @@ from notifiers.blocks import (
     section,
 )
 from notifiers.closed import closed_card
-from notifiers.text import Style, clip, mrkdwn, one_line
+from notifiers.text import Style, clip, made_mrkdwn, mrkdwn, one_line
 
 DOT = " \u00b7 "
 
@@ -104,12 +104,14 @@ def _question(prompt: str) -> Block:
 
 def _lost(notice: TicketNotice, target: OutcomeUnknown) -> list[Block]:
     tool = wording.marked_name(target.tool)
+    command = f"holdshort runs resolve {_ref(notice)}"
     told = (
         f"{tool} was started, and its result was lost: it may have happened. Look where it would"
-        f" show, then say what you found in a terminal:\n`holdshort runs resolve {_ref(notice)}`"
+        f" show, then say in a terminal what you found:\n`{command} --happened RESULT`"
+        f"\n`{command} --not-happened`\n`{command} --abandon`"
     )
     rerun = (
-        f"\u201cIt did not happen\u201d runs {tool} again, and is accepted from"
+        f"`--not-happened` runs {tool} again, and is accepted from"
         f" {wording.moment(target.rerun_from)}; before that the first attempt may still be at work."
     )
     return [
@@ -125,7 +127,7 @@ def _buttons(notice: TicketNotice, *, complete: bool) -> list[Block]:
     if notice.token is None:
         return [context(marked(f"No buttons here: use `/holdshort show {_ref(notice)}`"))]
     token = notice.token.get_secret_value()
-    about = f"{notice.ref}"
+    about = clip(notice.ref, limits.REF).text
     if isinstance(notice.target, RemoteInput):
         return [
             actions(
@@ -158,7 +160,7 @@ def _notification(notice: TicketNotice) -> str:
     agent = wording.marked_name(notice.agent)
     match notice.target:
         case ToolPermission(tool=tool):
-            arguments = mrkdwn(summary(notice.arguments), limits.FALLBACK_PART)
+            arguments = made_mrkdwn(summary(notice.arguments), limits.FALLBACK_PART)
             asked = f"{agent} asks: run {wording.marked_name(tool)}? {arguments}"
         case RemoteInput(prompt=prompt):
             asked = f"{agent} asks: {mrkdwn(one_line(prompt), limits.FALLBACK_PART)}"

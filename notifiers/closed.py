@@ -17,7 +17,7 @@ from engine.tickets import (
 from notifiers import limits, wording
 from notifiers.arguments import summary
 from notifiers.blocks import Block, Message, context, header, marked, message, plain, section
-from notifiers.text import clip, mrkdwn, quote
+from notifiers.text import clip, made_mrkdwn, quote
 
 _FOUND = {
     "happened": "It happened.",
@@ -72,15 +72,14 @@ def who_and_when(notice: TicketNotice, end: Resolution) -> str:
 
 def sentence(notice: TicketNotice, end: Resolution) -> str:
     """Return the whole outcome as one line of mrkdwn, for notifications and the owner."""
-    about = mrkdwn(wording.subject(notice), limits.FALLBACK_PART)
+    about = made_mrkdwn(wording.subject(notice), limits.FALLBACK_PART)
     if end.timed_out:
         return f"Nobody decided: {about} {_silence(notice)} at {wording.time_of(end.at)}."
     if not _by_a_person(end):
         return f"{verdict(notice, end)}: {about}. The run ended before anyone decided."
-    said = f"{verdict(notice, end)} by {wording.actor(end.actor)}: {about}."
-    if notice.effect is None:
-        return said
-    return f"{said} {mrkdwn(wording.effect(notice.effect), limits.FALLBACK_PART)}"
+    parts = [f"{verdict(notice, end)} by {wording.actor(end.actor)}: {about}."]
+    parts += [made_mrkdwn(line, limits.FALLBACK_PART) for line in _lines(notice, end)]
+    return " ".join(parts)
 
 
 def _by_a_person(end: Resolution) -> bool:
@@ -92,10 +91,14 @@ def _silence(notice: TicketNotice) -> str:
 
 
 def _what(notice: TicketNotice, end: Resolution) -> list[Block]:
-    lines = [line for line in (_said(end), _became(notice, end)) if line]
+    lines = _lines(notice, end)
     blocks = [section(plain("\n".join(lines)))] if lines else []
     about = _about(notice)
     return [*blocks, context(plain(about))] if about else blocks
+
+
+def _lines(notice: TicketNotice, end: Resolution) -> list[str]:
+    return [line for line in (_said(end), _became(notice, end)) if line]
 
 
 def _said(end: Resolution) -> str:
@@ -117,9 +120,12 @@ def _said(end: Resolution) -> str:
 
 
 def _became(notice: TicketNotice, end: Resolution) -> str:
-    if isinstance(end.decision, Allow) or notice.effect is not None:
-        return wording.effect(notice.effect)
-    return ""
+    """Return what became of the call, where the decision let it run."""
+    match end.decision:
+        case Allow() | Settle(outcome="not_happened"):
+            return wording.effect(notice.effect) if notice.effect else ""
+        case _:
+            return ""
 
 
 def _about(notice: TicketNotice) -> str:

@@ -43,7 +43,7 @@ CARD_LINES: Final = 20
 """Short arguments on a card, one a line."""
 CARD_BOXES: Final = 5
 """Long arguments on a card, each in a box of its own."""
-CARD_UNITS: Final = 2400
+CARD_UNITS: Final = 1800
 """Characters of arguments on a card."""
 CARD_BREAKS: Final = 24
 """Lines that the boxes of a card may take, so that the buttons stay in sight."""
@@ -71,4 +71,4 @@ BOX_UNITS: Final = 2800
 """Characters in one box of a form; below SECTION_TEXT, as Slack gives rich_text no number."""
 PAGE_UNITS: Final = 16_000
 PAGE_BOXES: Final = 40
-FORM_QUESTION_BOXES: Final = 20
+FORM_QUESTION_BOXES: Final = 12

@@ -8,7 +8,7 @@ from engine.runs import RunStatus
 from notifiers import limits, wording
 from notifiers.blocks import Block, Message, context, marked, message, plain, quotation, section
 from notifiers.closed import sentence
-from notifiers.text import Style, clip, mrkdwn
+from notifiers.text import Style, clip, made_mrkdwn, mrkdwn, one_line
 
 _LINK = re.compile(r"https?://[A-Za-z0-9.:-]+/[A-Za-z0-9._~/?=&%-]*\Z")
 
@@ -41,7 +41,7 @@ def outcome_message(notice: OutcomeNotice) -> Message:
     if part.text:
         blocks.append(quotation(part.text, _result_label(notice, part.note), part.note))
     blocks.append(context(plain(f"run {clip(notice.run_ref, limits.REF).text}")))
-    text = f"{said}. {mrkdwn(notice.text.strip(), limits.FALLBACK_PART)}".rstrip(" .")
+    text = f"{said}. {mrkdwn(one_line(notice.text), limits.FALLBACK_PART)}".rstrip(" .")
     return message(text, blocks)
 
 
@@ -56,7 +56,7 @@ def _small(said: str, notice: TicketNotice) -> Message:
 def _waits(notice: TicketNotice) -> str:
     if notice.resolution is not None:
         return sentence(notice, notice.resolution)
-    about = mrkdwn(wording.question(notice), limits.FALLBACK_PART)
+    about = made_mrkdwn(wording.question(notice), limits.FALLBACK_PART)
     until = f" \u00b7 until {wording.moment(notice.deadline)}" if notice.deadline else ""
     return f"Waiting for {_whom(notice)}: {about}{_link(notice.ask)}{until}"
 
@@ -75,5 +75,5 @@ def _link(ask: Receipt | None) -> str:
 
 def _ended(notice: TicketNotice) -> str:
     if notice.resolution is None:
-        return f"Still open: {mrkdwn(wording.question(notice), limits.FALLBACK_PART)}"
+        return f"Still open: {made_mrkdwn(wording.question(notice), limits.FALLBACK_PART)}"
     return sentence(notice, notice.resolution)

@@ -32,6 +32,8 @@ class _Place:
 class SlackNotifier:
     """The Notifier for one Slack workspace."""
 
+    audience = Via.SLACK
+
     def __init__(self, client: AsyncWebClient, *, channel: str | None) -> None:
         """Take a client that retries nothing, and the channel for runs from elsewhere.
 

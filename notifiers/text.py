@@ -26,7 +26,9 @@ class Style(Enum):
     MRKDWN = "mrkdwn"
     """Inside mrkdwn: entities, and no character that formats."""
     MADE = "made"
-    """A line that was made inert before, and is only to be cut."""
+    """Anywhere, for a text that was made inert before and is only to be cut."""
+    MADE_MRKDWN = "made mrkdwn"
+    """Inside mrkdwn, for a text that was made inert before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +62,24 @@ _FLAG = re.compile("[\U0001f1e6-\U0001f1ff]{2}")
 _MARKS_KEPT = 4
 _CLUSTER = 8
 
-# Characters that stand for themselves in every style, so a run of them may be cut anywhere; the
+# Characters that stand for themselves (one unit each), so a run of them may be cut anywhere. The
 # last one is left to the atom that follows, which may be a mark that belongs to it.
-_RUN = re.compile(r"[A-Za-z0-9 .,/@#%^()\[\]{}+=|;?!'$-]+(?=[ -~\n]|\Z)")
+_LETTERS = (
+    "\u00c0-\u024f\u0400-\u0481\u048a-\u052f\u3041-\u3096\u30a1-\u30fa\u4e00-\u9ffc\uac00-\ud7a3"
+)
+_CALM = "A-Za-z0-9 .,/@#%^()\\[\\]{}+=|;?!'$\\-" + _LETTERS
+_SPECIAL = {
+    Style.LINE: '<>*~`_:"',
+    Style.BOX: '<>*~`_:"\n\t',
+    Style.QUOTED: "<>*~`_:",
+    Style.MADE: '<>*~`_:"',
+    Style.MRKDWN: '"',
+    Style.MADE_MRKDWN: '"',
+}
+_RUNS = {
+    style: re.compile(f"[{more}{_CALM}]+(?=[{more}{_CALM}]|\\Z)")
+    for style, more in _SPECIAL.items()
+}
 _LITERAL_ESCAPE = re.compile(r"\\(?=u\{)")
 _MADE_ESCAPE = re.compile(r"\\u\{[0-9A-F]{1,6}\}")
 # Slack decodes these three (https://docs.slack.dev/messaging/formatting-message-text), and its
@@ -72,13 +89,16 @@ _EMOJI_NAME = re.compile(r":(?=[a-z0-9_+'-]+:)")
 _WORD = re.compile(r"(?<=[A-Za-z0-9])_(?=[A-Za-z0-9])")
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _FORMATS = frozenset("*~`")
+_MADE = frozenset({Style.MADE, Style.MADE_MRKDWN})
+_MRKDWN = frozenset({Style.MRKDWN, Style.MADE_MRKDWN})
 
 
 def units(text: str) -> int:
     """Return the length in UTF-16 code units."""
-    return len(text.encode("utf-16-le", "surrogatepass")) // 2
+    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
 
 
+@lru_cache(maxsize=4096)
 def escape(character: str) -> str:
     r"""Return the visible escape of one character: ``\u{202E}``."""
     return f"\\u{{{ord(character):X}}}"
@@ -86,43 +106,51 @@ def escape(character: str) -> str:
 
 def inert(text: str, style: Style = Style.LINE) -> str:
     """Return the whole text, made inert for where it will stand."""
-    return "".join(shown for _, shown in _atoms(text, style))
+    return "".join(shown for _, shown, _ in _atoms(text, style))
 
 
 def clip(text: str, limit: int, style: Style = Style.LINE, *, breaks: int | None = None) -> Clip:
     """Return as much of the text as fits ``limit`` units and ``breaks`` newlines, made inert."""
     parts: list[str] = []
-    used = count = 0
-    for raw, shown in _atoms(text, style):
-        if shown == "\n" and breaks is not None:
-            breaks -= 1
-        room = limit - used
-        if breaks is not None and breaks < 0:
-            break
-        if units(shown) > room:
-            if _RUN.fullmatch(raw):
-                parts.append(raw[:room])
+    room = limit
+    count = 0
+    for raw, shown, calm in _atoms(text[: _reach(text, breaks)], style):
+        cost = units(shown)
+        if cost > room:
+            if calm:
+                parts.append(shown[:room])
                 count += room
             break
         parts.append(shown)
-        used += units(shown)
+        room -= cost
         count += len(raw)
     return Clip("".join(parts), count, len(text))
+
+
+def _reach(text: str, breaks: int | None) -> int:
+    """Return where the newline stands that is one too many."""
+    at = len(text)
+    if breaks is None or text.count("\n") <= breaks:
+        return at
+    at = -1
+    for _ in range(max(breaks, 0) + 1):
+        at = text.index("\n", at + 1)
+    return at
 
 
 def pieces(text: str, limit: int, style: Style = Style.BOX) -> Iterator[str]:
     """Yield the whole text, made inert, in pieces of at most ``limit`` units."""
     parts: list[str] = []
-    used = 0
-    for raw, whole in _atoms(text, style):
-        shown = whole
-        while units(shown) > limit - used:
-            room = limit - used
-            head = shown[:room] if _RUN.fullmatch(raw) else ""
+    room = limit
+    for _, whole, calm in _atoms(text, style):
+        shown, cost = whole, units(whole)
+        while cost > room:
+            head = shown[:room] if calm else ""
             yield "".join([*parts, head])
-            shown, parts, used = shown[len(head) :], [], 0
+            shown, parts, room = shown[len(head) :], [], limit
+            cost = units(shown)
         parts.append(shown)
-        used += units(shown)
+        room -= cost
     if parts:
         yield "".join(parts)
 
@@ -138,10 +166,15 @@ def quote(text: str, limit: int) -> str:
     return f'"{part.text}"' + (f" ({part.note})" if part.note else "")
 
 
-def mrkdwn(text: str, limit: int) -> str:
+def mrkdwn(text: str, limit: int, style: Style = Style.MRKDWN) -> str:
     """Return text that can stand inside mrkdwn and do nothing there; an ellipsis tells of a cut."""
-    part = clip(text, limit, Style.MRKDWN)
+    part = clip(text, limit, style)
     return part.text if part.complete else f"{part.text}\u2026"
+
+
+def made_mrkdwn(text: str, limit: int) -> str:
+    """Return the same of a text that was made inert before."""
+    return mrkdwn(text, limit, Style.MADE_MRKDWN)
 
 
 def alphabets(text: str) -> tuple[str, ...]:
@@ -149,10 +182,10 @@ def alphabets(text: str) -> tuple[str, ...]:
 
     Mathematical letters count by themselves: in a box they pass for plain ones.
     """
-    if text.isascii():
+    if text.isascii() or not _ELSEWHERE.search(text):
         return ()
     for word in re.findall(r"[^\W\d_]+", text):
-        mixed = {_alphabet(letter) for letter in word} - {""}
+        mixed = {_alphabet(letter) for letter in set(word)} - {""}
         if len(mixed) > 1 or "Mathematical" in mixed:
             return tuple(sorted(mixed))
     return ()
@@ -164,32 +197,39 @@ def _alphabet(letter: str) -> str:
     return first.capitalize() if first in _LOOKALIKES else ""
 
 
+# Greek, Coptic, Cyrillic, Armenian, Cherokee, full-width Latin, mathematical letters.
+_ELSEWHERE = re.compile(
+    "[\u0370-\u058f\u13a0-\u13ff\u1c80-\u1c8f\u1f00-\u1fff\u2c80-\u2cff\u2de0-\u2dff\ua640-\ua69f"
+    "\uab70-\uabbf\uff21-\uff5a\U0001d400-\U0001d7ff]"
+)
 _LOOKALIKES = frozenset(
     {"LATIN", "CYRILLIC", "GREEK", "ARMENIAN", "CHEROKEE", "COPTIC", "FULLWIDTH", "MATHEMATICAL"}
 )
 
 
-def _atoms(text: str, style: Style) -> Iterator[tuple[str, str]]:
-    """Yield what must not be cut, raw and as it is shown."""
-    at = 0
-    while at < len(text):
-        run = _RUN.match(text, at)
-        if run:
-            at = run.end()
-            yield run[0], run[0]
+def _atoms(text: str, style: Style) -> Iterator[tuple[str, str, bool]]:
+    """Yield what must not be cut, raw and as it is shown, and whether it may be cut after all."""
+    at, last = 0, len(text)
+    run, made = _RUNS[style], style in _MADE
+    while at < last:
+        calm = run.match(text, at)
+        if calm:
+            at = calm.end()
+            yield calm[0], calm[0], True
             continue
-        made = _MADE_ESCAPE.match(text, at) if style is Style.MADE else None
-        end = made.end() if made else _cluster_end(text, at)
-        yield text[at:end], made[0] if made else _show_cluster(text, at, end, style)
+        kept = _MADE_ESCAPE.match(text, at) if made else None
+        end = kept.end() if kept else _cluster_end(text, at)
+        raw = text[at:end]
+        yield raw, kept[0] if kept else _show_cluster(text, at, end, style), False
         at = end
 
 
 def _cluster_end(text: str, at: int) -> int:
-    if _FLAG.match(text, at):
-        return at + 2
     end = at + 1
     if text[at].isspace() or _nature(text[at]) != "shown":
         return end
+    if _FLAG.match(text, at):
+        return at + 2
     while end < len(text) and end - at < _CLUSTER and _nature(text[end]) in {"mark", "tone"}:
         end += 1
     return end
@@ -197,7 +237,10 @@ def _cluster_end(text: str, at: int) -> int:
 
 def _show_cluster(text: str, at: int, end: int, style: Style) -> str:
     base = text[at]
-    shown = [_show_ascii(text, at, style) if base.isascii() else _show_base(base)]
+    first = _show_ascii(text, at, style) if base.isascii() else _show_base(base)
+    if end == at + 1:
+        return first
+    shown = [first]
     rest = range(at + 1, end)
     shown += [text[i] if _rests(text, at, i, end) else escape(text[i]) for i in rest]
     return "".join(shown)
@@ -240,9 +283,10 @@ def _show_ascii(text: str, at: int, style: Style) -> str:
         return character if kept else escape(character)
     if style is Style.QUOTED and character in '"\\':
         return f"\\{character}"
-    if _LITERAL_ESCAPE.match(text, at) or _LITERAL_ENTITY.match(text, at):
+    spells = _LITERAL_ESCAPE.match(text, at) or _LITERAL_ENTITY.match(text, at)
+    if spells and style not in _MADE:
         return escape(character)
-    return _show_mrkdwn(text, at) if style is Style.MRKDWN else character
+    return _show_mrkdwn(text, at) if style in _MRKDWN else character
 
 
 def _show_mrkdwn(text: str, at: int) -> str:

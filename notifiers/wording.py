@@ -10,7 +10,7 @@ from engine.identity import Actor, Via
 from engine.ids import PersonId
 from engine.tickets import OutcomeUnknown, RemoteInput, ToolPermission
 from notifiers import limits
-from notifiers.text import clip, mrkdwn, quote
+from notifiers.text import Style, clip, mrkdwn, one_line
 
 _SLACK_ID = re.compile(r"[UW][A-Z0-9]+\Z")
 _NAME = 80
@@ -114,11 +114,11 @@ def question(notice: TicketNotice) -> str:
             assert_never(notice.target)
 
 
-def effect(what: Effect | None) -> str:
-    """Return what became of an approved call, for plain text: no more than is known."""
-    if what is None or what.state is EffectState.PENDING:
-        return "Not started yet."
+def effect(what: Effect) -> str:
+    """Return what became of a call that may run, for plain text: no more than is known."""
     match what.state:
+        case EffectState.PENDING:
+            return "Not started yet."
         case EffectState.RUNNING:
             return "Running."
         case EffectState.UNKNOWN:
@@ -131,7 +131,7 @@ def effect(what: Effect | None) -> str:
 
 def _finished(what: Effect) -> str:
     took = duration(what.seconds)
-    said = f": {quote(what.text, limits.QUOTE)}" if what.text else "."
+    said = f": {_result(what.text)}" if what.text else "."
     match what.outcome:
         case CallOutcome.SUCCEEDED:
             return (f"Ran in {took}" if took else "Ran") + said
@@ -145,6 +145,12 @@ def _finished(what: Effect) -> str:
             return f"Ended{said}"
         case _:
             assert_never(what.outcome)
+
+
+def _result(text: str) -> str:
+    """Return a result in quotes. What comes here may be cut already, so no total is told."""
+    part = clip(one_line(text), limits.QUOTE, Style.QUOTED)
+    return f'"{part.text}"' if part.complete else f'"{part.text}" (shortened)'
 
 
 def reference(notice: TicketNotice) -> str:

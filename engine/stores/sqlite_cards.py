@@ -3,6 +3,7 @@
 import json
 from datetime import datetime, timedelta
 from itertools import islice
+from typing import Any
 
 from engine.cards import Card, CardKey, Receipt
 from engine.ids import Clock, RunId
@@ -30,15 +31,18 @@ WHERE runs.id = ?
 ORDER BY cards.number
 """
 _STANDING = """
-SELECT number, fence, wanted, receipt FROM cards
+SELECT fence, receipt FROM cards
 WHERE run = (SELECT number FROM runs WHERE id = :run) AND subject = :subject AND role = :role
     AND notifier = :notifier AND duplicate = :duplicate
 """
-# A notifier with nothing to add does not make the message that is there go away.
+# Only where nobody else took the card, or found a message of it, meanwhile. A notifier with nothing
+# to add does not make the message that is there go away.
 _SHOWN = """
 UPDATE cards SET shown = max(shown, :version), due_at = :now, attempts = 0, courier = NULL,
     receipt = CASE WHEN :visible OR receipt IS NULL THEN :receipt ELSE receipt END
-WHERE number = :number
+WHERE run = (SELECT number FROM runs WHERE id = :run) AND subject = :subject AND role = :role
+    AND notifier = :notifier AND duplicate = :duplicate AND fence = :fence AND receipt IS :seen
+RETURNING wanted
 """
 _FAILED = """
 UPDATE cards SET due_at = :retry_at, courier = NULL
@@ -97,21 +101,37 @@ def of_run(database: Database, run: RunId) -> tuple[Card, ...]:
 
 def shown(database: Database, card: Card, version: int, receipt: Receipt, clock: Clock) -> bool:
     """Record what a card shows; tell whether it, or another post of it, is behind now."""
-    values = {**_names(card.key), "version": version, "receipt": receipt.model_dump_json()}
+    values = {
+        **_names(card.key),
+        "version": version,
+        "receipt": receipt.model_dump_json(),
+        "visible": receipt.shown,
+        "seen": card.receipt.model_dump_json() if card.receipt else None,
+        "fence": card.fence,
+        "now": to_micros(clock()),
+    }
+    rows = database.lite_returning(_SHOWN, values)
+    if rows:
+        return version < int(rows[0][0])
     with database.transaction(Sync.NORMAL):
-        row = database.one(_STANDING, values)
-        if row is None:
-            return False
-        number, fence, wanted, body = row
-        now = to_micros(clock())
-        if fence != card.fence:
-            return _keep(database, card.key, receipt, now)
-        told = {"number": number, "now": now, "visible": receipt.shown}
-        database.change(_SHOWN, {**values, **told})
-        # A message that became known while this one was being posted has lost its row.
-        before = read_receipt(card.key.run, body)
-        displaced = not _same(before, card.receipt) and _keep(database, card.key, before, now)
-        return displaced or version < wanted
+        return _shown_after_all(database, card, receipt, values)
+
+
+def _shown_after_all(
+    database: Database, card: Card, receipt: Receipt, values: dict[str, Any]
+) -> bool:
+    row = database.one(_STANDING, values)
+    if row is None:
+        return False
+    fence, body = row
+    if fence != card.fence:
+        return _keep(database, card.key, receipt, values["now"])
+    ((wanted,),) = database.all(_SHOWN, {**values, "seen": body})
+    # The message that became known while this one was being posted has lost its row.
+    before = read_receipt(card.key.run, body)
+    displaced = not _same(before, card.receipt)
+    displaced = displaced and _keep(database, card.key, before, values["now"])
+    return displaced or values["version"] < int(wanted)
 
 
 def failed(database: Database, card: Card, retry_at: datetime) -> None:
@@ -140,7 +160,11 @@ def _keep(database: Database, key: CardKey, receipt: Receipt | None, now: int) -
     for number, duplicate, known in posts:
         if not duplicate and (known is None or not known.shown):
             return database.change(_ATTACH, {"number": number, "receipt": body}) > 0
-    values = {**_names(key), "name": f"{receipt.place}/{receipt.id}", "receipt": body, "now": now}
+    name = f"{receipt.place}/{receipt.id}" if posts else ""
+    # The row of that name may be of another message by now, if that one was posted anew.
+    if any(name == duplicate for _, duplicate, _ in posts):
+        name = f"{name}#{len(posts)}"
+    values = {**_names(key), "name": name, "receipt": body, "now": now}
     return database.change(_DUPLICATE, values) > 0
 
 

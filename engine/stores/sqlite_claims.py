@@ -10,14 +10,18 @@ from engine.store import Claim
 from engine.stores.sqlite_database import Database, Row, Sync
 from engine.stores.sqlite_rows import Readable, span, to_micros, to_moment
 
+# INDEXED BY, here and elsewhere, where the planner would rather walk all runs of a status.
 # Two steps, so that neither walks over runs that are claimed or put off: the priorities there are,
 # highest first, then the first ready run of one.
-_NEXT_PRIORITY = """
-SELECT max(priority) FROM runs WHERE status = 'queued' AND blocked = 0 AND priority < ?
+_TOP_PRIORITY = """
+SELECT max(priority) FROM runs INDEXED BY runs_queue WHERE status = 'queued' AND blocked = 0
 """
-_TOP_PRIORITY = "SELECT max(priority) FROM runs WHERE status = 'queued' AND blocked = 0"
+_NEXT_PRIORITY = """
+SELECT max(priority) FROM runs INDEXED BY runs_queue
+WHERE status = 'queued' AND blocked = 0 AND priority < ?
+"""
 _READY = """
-SELECT number, id, version, fence, body FROM runs
+SELECT number, id, version, fence, body FROM runs INDEXED BY runs_queue
 WHERE status = 'queued' AND blocked = 0 AND priority = ? AND ready_at <= ?
 ORDER BY ready_at, number
 """
@@ -30,7 +34,7 @@ RETURNING fence, losses
 """
 _HOLD_KEY = "INSERT INTO holds (key, run) VALUES (:key, :number) ON CONFLICT (key) DO NOTHING"
 _BLOCK_OTHERS = """
-UPDATE runs SET blocked = 1
+UPDATE runs INDEXED BY runs_of_key SET blocked = 1
 WHERE status = 'queued' AND concurrency_key <> '' AND concurrency_key = :key AND blocked = 0
     AND number <> :number
 """

@@ -60,20 +60,27 @@ WHERE EXISTS (SELECT 1 FROM tickets WHERE tickets.approval = refs.approval)
         SELECT 1 FROM runs WHERE number = refs.run AND status NOT IN ('queued', 'waiting')
     )
 """
+# One statement for a card, made or raised; it tells whether there are other posts of the card.
 _RAISE_CARD = """
-UPDATE cards SET wanted = :wanted
-WHERE run = :run AND subject = :subject AND role = :role AND notifier = :notifier
-"""
-_PUT_CARD = """
 INSERT INTO cards (run, subject, role, notifier, duplicate, wanted, shown, due_at)
 VALUES (:run, :subject, :role, :notifier, '', :wanted, 0, :now)
+ON CONFLICT (run, subject, role, notifier, duplicate) DO UPDATE SET wanted = excluded.wanted
+RETURNING EXISTS (
+    SELECT 1 FROM cards AS post WHERE post.run = :run AND post.subject = :subject
+        AND post.role = :role AND post.notifier = :notifier AND post.duplicate > ''
+)
+"""
+_RAISE_POSTS = """
+UPDATE cards SET wanted = :wanted
+WHERE run = :run AND subject = :subject AND role = :role AND notifier = :notifier
+    AND duplicate > ''
 """
 _FREE_KEY = "DELETE FROM holds WHERE key = :key AND run = :run"
 # One waiting run at a time becomes claimable: unblocking all would rewrite each of them per turn.
 _OFFER_KEY = """
 UPDATE runs SET blocked = 0
 WHERE NOT EXISTS (SELECT 1 FROM holds WHERE holds.key = :key) AND number = (
-    SELECT number FROM runs
+    SELECT number FROM runs INDEXED BY runs_of_key
     WHERE status = 'queued' AND concurrency_key <> '' AND concurrency_key = :key AND blocked = 1
     ORDER BY priority DESC, ready_at, number LIMIT 1
 )
@@ -202,8 +209,9 @@ def _raise_card(database: Database, key: CardKey, run: int, wanted: int, now: in
         "wanted": wanted,
         "now": now,
     }
-    if database.change(_RAISE_CARD, values) == 0:
-        database.change(_PUT_CARD, values)
+    row = database.one(_RAISE_CARD, values)
+    if row and row[0]:
+        database.change(_RAISE_POSTS, values)
 
 
 def _pass_key_on(database: Database, change: Change, claim: Claim | None, number: int) -> None:

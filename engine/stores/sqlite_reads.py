@@ -47,7 +47,7 @@ _FIND = """
 SELECT runs.id, refs.approval FROM refs JOIN runs ON runs.number = refs.run WHERE refs.ref = ?
 """
 _DUE = """
-SELECT id, version, body FROM runs WHERE deadline < ? ORDER BY deadline, number
+SELECT id, version, body FROM runs INDEXED BY runs_deadline WHERE deadline < ? ORDER BY deadline, number
 """
 _NEWEST = """
 SELECT number, id, version, body FROM runs WHERE number < :before
@@ -72,19 +72,25 @@ WHERE status = :status AND owner = :owner AND number < :before
     AND (:claimed IS NULL OR :claimed = (worker IS NOT NULL AND ready_at > :now))
 ORDER BY number DESC LIMIT :limit
 """
-_DEADLINES = "SELECT id, version, deadline FROM runs WHERE deadline IS NOT NULL ORDER BY deadline"
-_BEHIND = "SELECT number, wanted, due_at FROM cards WHERE wanted > shown ORDER BY due_at"
+_DEADLINES = """
+SELECT id, version, deadline FROM runs INDEXED BY runs_deadline
+WHERE deadline IS NOT NULL ORDER BY deadline
+"""
+_BEHIND = """
+SELECT number, wanted, due_at FROM cards INDEXED BY cards_behind
+WHERE wanted > shown ORDER BY due_at
+"""
 _NEXT_READY = """
 WITH RECURSIVE priorities (priority) AS (
-    SELECT max(priority) FROM runs WHERE status = 'queued' AND blocked = 0
+    SELECT max(priority) FROM runs INDEXED BY runs_queue WHERE status = 'queued' AND blocked = 0
     UNION ALL
     SELECT (
-        SELECT max(runs.priority) FROM runs
+        SELECT max(runs.priority) FROM runs INDEXED BY runs_queue
         WHERE status = 'queued' AND blocked = 0 AND runs.priority < priorities.priority
     ) FROM priorities WHERE priorities.priority IS NOT NULL
 )
 SELECT min((
-    SELECT ready_at FROM runs
+    SELECT ready_at FROM runs INDEXED BY runs_queue
     WHERE status = 'queued' AND blocked = 0 AND runs.priority = priorities.priority
         AND ready_at > ?
     ORDER BY ready_at LIMIT 1

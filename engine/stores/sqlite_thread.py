@@ -26,6 +26,7 @@ class _Job(Generic[T]):
     outcome: "asyncio.Future[T]"
     after: Callable[[T], None] | None
     orphaned: Callable[[T], None] | None
+    taken: bool = False
 
     def perform(self, connected: Callable[[], Database]) -> None:
         """Run the operation (in the database thread) and pass its outcome to the loop."""
@@ -46,15 +47,36 @@ class _Job(Generic[T]):
             self.after(result)
         if not self.outcome.done():
             self.outcome.set_result(result)
-        elif self.orphaned is not None:
-            self.orphaned(result)
+        if self.orphaned is not None:
+            # Whoever waits goes on before this runs, unless it was cancelled even now.
+            self.loop.call_soon(self._look_after, self.orphaned, result)
+
+    def _look_after(self, orphaned: Callable[[T], None], result: T) -> None:
+        if not self.taken:
+            orphaned(result)
 
     def _fail(self, error: BaseException) -> None:
         if not self.outcome.done():
             self.outcome.set_exception(error)
 
 
-_Jobs = SimpleQueue[_Job[Any] | None]
+@dataclass(frozen=True, slots=True)
+class _End:
+    """The last thing a thread is asked: close the connection, if there is one, and go."""
+
+    loop: asyncio.AbstractEventLoop | None = None
+    ended: "asyncio.Future[None] | None" = None
+
+    def perform(self, database: Database | None) -> None:
+        """Close the connection (in the database thread) and tell the loop, if one waits."""
+        if database is not None:
+            database.close()
+        if self.loop is not None and self.ended is not None:
+            with suppress(RuntimeError):
+                self.loop.call_soon_threadsafe(_tell, self.ended)
+
+
+_Jobs = SimpleQueue[_Job[Any] | _End]
 
 
 class DatabaseThread:
@@ -86,38 +108,42 @@ class DatabaseThread:
             StoreUnavailableError: the database did not answer, or is closed.
 
         """
-        return await self._submit(operation, after, orphaned)
+        job = self._submit(operation, after, orphaned)
+        result = await job.outcome
+        job.taken = True
+        return result
 
     def forget(self, operation: Operation[object]) -> None:
         """Queue an operation that nobody waits for."""
         with suppress(StoreUnavailableError):
-            self._submit(operation).add_done_callback(asyncio.Future.exception)
+            self._submit(operation).outcome.add_done_callback(asyncio.Future.exception)
 
     async def close(self) -> None:
         """Let the queued operations finish, close the connection and end the thread."""
         if self._closed or self._jobs is None:
             self._closed = True
             return
-        closing = self._submit(Database.close)
         self._closed = True
-        self._jobs.put(None)
-        await closing
+        loop = asyncio.get_running_loop()
+        ended: asyncio.Future[None] = loop.create_future()
+        self._jobs.put(_End(loop, ended))
+        await ended
 
     def _submit(
         self,
         operation: Operation[T],
         after: Callable[[T], None] | None = None,
         orphaned: Callable[[T], None] | None = None,
-    ) -> "asyncio.Future[T]":
+    ) -> _Job[T]:
         if self._closed:
             raise StoreUnavailableError("the store is closed")
         if self._jobs is None:
             self._jobs = self._start()
         loop = asyncio.get_running_loop()
-        outcome: asyncio.Future[T] = loop.create_future()
-        self._jobs.put(_Job(operation, loop, outcome, after, orphaned))
+        job = _Job(operation, loop, loop.create_future(), after, orphaned)
+        self._jobs.put(job)
         self.hops += 1
-        return outcome
+        return job
 
     def _start(self) -> _Jobs:
         jobs: _Jobs = SimpleQueue()
@@ -126,7 +152,7 @@ class DatabaseThread:
         Thread(
             target=_work, args=(jobs, self._connect), name="holdshort-store", daemon=True
         ).start()
-        weakref.finalize(self, jobs.put, None)
+        weakref.finalize(self, jobs.put, _End())
         return jobs
 
 
@@ -139,18 +165,22 @@ def _work(jobs: _Jobs, connect: Callable[[], Database]) -> None:
             database = connect()
         return database
 
-    while (job := jobs.get()) is not None:
+    while not isinstance(job := jobs.get(), _End):
         job.perform(connected)
         del job  # or the last result would live until the next job
-    if database is not None:
-        database.close()
+    job.perform(database)
+
+
+def _tell(ended: "asyncio.Future[None]") -> None:
+    if not ended.done():
+        ended.set_result(None)
 
 
 def _translated(error: BaseException) -> BaseException:
     match error:
         case sqlite3.IntegrityError():
             translated: StoreError = StoreError(f"the change breaks a rule of the store: {error}")
-        case sqlite3.Error():
+        case sqlite3.Error() | OSError():
             translated = StoreUnavailableError(f"the database did not answer: {error}")
         case _:
             return error

@@ -1,0 +1,1 @@
+"""Where people answer, and where everything is wired together."""

@@ -1,0 +1,5 @@
+"""``python -m bot`` is ``holdshort``."""
+
+from bot.cli import main
+
+main()

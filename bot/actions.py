@@ -1,0 +1,134 @@
+"""The buttons of a card: Approve, Deny, Decline in one tap; the others open a form."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import aiohttp
+from slack_bolt.context.ack.async_ack import AsyncAck
+from slack_sdk.errors import SlackApiError
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.answers import Desk
+from bot.directory import error_code
+from bot.interactions import Press
+from bot.logs import get_log
+from bot.replies import FOR_SLACK, form_refused, form_too_late, old_button
+from engine import Allow, AlreadyDecidedError, Decision, Deny
+from engine.cards import TicketNotice
+from engine.errors import HoldshortError, StoreUnavailableError, WrongDecisionError
+from engine.tickets import RemoteInput, accepted_kinds
+from notifiers import answer_form, deny_form, review_form
+
+View = dict[str, object]
+Form = Callable[..., View]
+TRIGGER_S = 3.0
+"""A trigger id lives this long (bolt-python, docs/english/concepts/opening-modals.md)."""
+EXPIRED = "expired_trigger_id"
+_LATE = frozenset({EXPIRED, "exchanged_trigger_id", "invalid_trigger_id", "TimeoutError"})
+_log = get_log(__name__)
+
+
+class Buttons:
+    """What each button does."""
+
+    def __init__(self, desk: Desk, client: AsyncWebClient) -> None:
+        """Take the way to the engine, and the client that opens forms."""
+        self._desk = desk
+        self._client = client
+
+    async def approve(self, press: Press, ack: AsyncAck) -> None:
+        """Record an Allow."""
+        await self._decide(press, Allow(), ack)
+
+    async def deny(self, press: Press, ack: AsyncAck) -> None:
+        """Record a Deny without a reason; on a question, that it was declined."""
+        await self._decide(press, Deny(), ack)
+
+    async def deny_with_reason(self, press: Press, ack: AsyncAck) -> None:
+        """Open the form for a reason."""
+        await self._open(press, ack, deny_form)
+
+    async def answer(self, press: Press, ack: AsyncAck) -> None:
+        """Open the form for an answer."""
+        await self._open(press, ack, answer_form)
+
+    async def review(self, press: Press, ack: AsyncAck) -> None:
+        """Open the review of all arguments."""
+        await self._open(press, ack, review_form)
+
+    async def unknown(self, press: Press, ack: AsyncAck) -> None:
+        """Answer a button that we do not know, so that no press goes unanswered."""
+        await ack()
+        await self._desk.whispers.tell(press.place, old_button(FOR_SLACK))
+
+    async def _decide(self, press: Press, decision: Decision, ack: AsyncAck) -> None:
+        # Durable before the ack, so that nothing is lost with a socket or a process; a slow store
+        # must not cost the ack all the same.
+        attempt = self._desk.submit(press.token, decision, press.actor)
+        outcome = await attempt.soon()
+        await ack()
+        if outcome is None:
+            outcome = await attempt.at_last()
+        await self._desk.tell(press.place, outcome)
+        await self._desk.adopt(press.token, press.card)
+
+    async def _open(self, press: Press, ack: AsyncAck, form: Form) -> None:
+        await ack()
+        notice = await self._desk.look(press.token).soon()
+        if isinstance(notice, TicketNotice):
+            await self._show(press, notice, form)
+        else:
+            await self._desk.tell(press.place, notice)
+        await self._desk.adopt(press.token, press.card)
+
+    async def _show(self, press: Press, notice: TicketNotice, form: Form) -> None:
+        closed = why_closed(notice) or _why_not_this(notice, form)
+        if closed is not None:
+            await self._desk.tell(press.place, closed)
+            return
+        message = press.card.id if press.card else ""
+        view: Any = form(notice, channel=press.place.channel, message=message)
+        trouble = await self._open_view(press.trigger, view)
+        if trouble:
+            await self._desk.whispers.tell(press.place, _not_opened(trouble, notice))
+
+    async def _open_view(self, trigger: str, view: Any) -> str:  # noqa: ANN401 - as the SDK has it
+        """Open a form; return what Slack said against it, if anything."""
+        try:
+            async with asyncio.timeout(TRIGGER_S):
+                await self._client.views_open(trigger_id=trigger, view=view)
+        except SlackApiError as error:
+            trouble = error_code(error)
+            # What the older form of the error is about stands beside it.
+            if "trigger_id" in str(error.response.get("response_metadata", "")):
+                trouble = EXPIRED
+        except (TimeoutError, aiohttp.ClientError) as error:
+            trouble = type(error).__name__
+        else:
+            return ""
+        _log.warning("a form was not opened", why=trouble)
+        return trouble
+
+
+def _not_opened(trouble: str, notice: TicketNotice) -> str:
+    if trouble not in _LATE:
+        return form_refused(trouble, FOR_SLACK)
+    return form_too_late(FOR_SLACK, notice.ref if isinstance(notice.target, RemoteInput) else "")
+
+
+def why_closed(notice: TicketNotice) -> HoldshortError | None:
+    """Return what to tell someone who comes to a ticket that is closed; None if it is open."""
+    ended = notice.resolution
+    if ended is not None:
+        return AlreadyDecidedError(decision=ended.word, by=ended.actor.id, at=ended.at)
+    if notice.token is None:
+        return StoreUnavailableError("the ticket is neither open nor closed")
+    return None
+
+
+def _why_not_this(notice: TicketNotice, form: Form) -> HoldshortError | None:
+    """Refuse a form for another kind of ticket: its button was not on this card."""
+    kind = {deny_form: "deny", answer_form: "answer", review_form: "allow"}[form]
+    accepted = accepted_kinds(notice.target)
+    return None if kind in accepted else WrongDecisionError(kind, accepted)

@@ -1,0 +1,75 @@
+"""What every terminal command does first and last: settings, an engine, one clear line on failure.
+
+Only commands that need an engine import this module: it takes half a second.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from bot.bootstrap import open_runtime
+from bot.settings import Purpose, Settings, SettingsError, read_settings
+from engine import Actor, Decision, RunEngine, Via
+from engine.ids import PersonId
+from engine.lifecycle.answer import Recorded
+
+
+@dataclass(frozen=True, slots=True)
+class Terminal:
+    """An engine, and the operator who sits in front of it."""
+
+    engine: RunEngine
+    settings: Settings
+
+    @property
+    def operator(self) -> Actor:
+        """Return who acts in this terminal.
+
+        Raises:
+            SettingsError: ``HOLDSHORT_OPERATOR`` is not set, so nobody knows.
+
+        """
+        if not self.settings.operator:
+            raise SettingsError(
+                ["HOLDSHORT_OPERATOR is not set: say who you are (your Slack user id, U...)"]
+            )
+        return Actor(id=PersonId(self.settings.operator), via=Via.TERMINAL)
+
+    async def decide(self, ref: str, decision: Decision) -> Recorded:
+        """Answer the ticket that goes by this ref, as the operator.
+
+        Raises:
+            HoldshortError: refused, or it is not known whether it was recorded.
+
+        """
+        operator = self.operator
+        token = await self.engine.token_for(ref, Via.TERMINAL)
+        key = self.engine.answer_key(token, decision, operator)
+        return await self.engine.resume(token, decision, actor=operator, idempotency_key=key)
+
+
+@asynccontextmanager
+async def open_terminal(*, with_agents: bool = False) -> AsyncIterator[Terminal]:
+    """Open the store of the settings; the agents are loaded only where one is to be started.
+
+    Raises:
+        ConfigurationError: something must be put right first; the text says what.
+
+    """
+    settings = read_settings(Purpose.TERMINAL)
+    if with_agents and not settings.agents:
+        raise SettingsError(["HOLDSHORT_AGENTS is not set: name your agents as module:attribute"])
+    agents = None if with_agents else ()
+    async with open_runtime(settings, agents=agents) as runtime:
+        yield Terminal(runtime.engine, settings)
+
+
+def at_terminal(work: Callable[[Terminal], Awaitable[None]], *, with_agents: bool = False) -> None:
+    """Do the work of a command."""
+
+    async def run() -> None:
+        async with open_terminal(with_agents=with_agents) as terminal:
+            await work(terminal)
+
+    asyncio.run(run())

@@ -1,0 +1,142 @@
+"""What ``/holdshort list`` and ``show`` say: Slack's mrkdwn, with everything untrusted inert."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bot.cli_facts import tell_fact
+from bot.replies import FOR_SLACK
+from engine import Run
+from engine.cards import TicketNotice
+from engine.events import RunEvent
+from engine.tickets import RemoteInput, Resolution, ResumeTicket
+from notifiers import wording
+from notifiers.arguments import summary
+from notifiers.text import mrkdwn, one_line
+
+_MOST_LINES = 20
+_EVENTS = 5
+_WORDS = 300
+
+USAGE = (
+    "*What I understand*",
+    "`/holdshort list` what waits for you, and your runs",
+    "`/holdshort show REF` how something stands",
+    "`/holdshort answer REF your answer` answer a question",
+    "`/holdshort run AGENT what to do` start a run",
+    "`/holdshort help` this",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A run as it is shown to someone.
+
+    Attributes:
+        concerned: The reader owns it, started it, or may decide; only they see its contents.
+
+    """
+
+    run: Run
+    notices: Sequence[TicketNotice]
+    events: Sequence[RunEvent]
+    concerned: bool
+
+
+def usage(agents: Sequence[str], unknown: str = "") -> str:
+    """Return what the command can do; and before it, that a word was not understood."""
+    hint = [f"I do not know `{mrkdwn(one_line(unknown), 40)}`."] if unknown else []
+    known = ", ".join(mrkdwn(name, 80) for name in agents) or "none"
+    return "\n".join([*hint, *USAGE, f"Agents: {known}"])
+
+
+def list_for(reader: str, waiting: Sequence[Run], going: Sequence[Run]) -> str:
+    """Return what waits for someone, and what else of theirs is going on."""
+    mine = [(run, ticket) for run in waiting for ticket in run.tickets if _asks(ticket, reader)]
+    own = [run for run in (*waiting, *going) if reader in {run.owner, run.requester}]
+    elsewhere = [run for run in own if run.id not in {asked.id for asked, _ in mine}]
+    parts = [
+        _section("Waiting for you", [_waiting_line(run, ticket) for run, ticket in mine]),
+        _section("Your other runs", [_run_line(run) for run in elsewhere]),
+    ]
+    return "\n".join(filter(None, parts)) or "Nothing waits for you, and no run of yours goes on."
+
+
+def show(shown: Shown) -> str:
+    """Return how a run stands, and its tickets."""
+    run = shown.run
+    people = f"for {wording.person(run.owner)}, started by {wording.person(run.requester)}"
+    lines = [f"*{wording.marked_name(run.agent)}* · run `{run.ref}` · {run.status} · {people}"]
+    for notice in shown.notices:
+        lines += _ticket_lines(notice, concerned=shown.concerned)
+    if not shown.concerned:
+        lines.append("_What it says and does is shown to its owner and to those who decide._")
+        return "\n".join(lines)
+    lines += _end_lines(run)
+    lines += [_event_line(event) for event in shown.events[-_EVENTS:]]
+    return "\n".join(lines)
+
+
+def concerns(run: Run, notices: Sequence[TicketNotice], reader: str) -> bool:
+    """Tell whether someone owns a run, started it, or may decide something of it."""
+    deciders = {who for notice in notices for who in notice.approvers.people}
+    return reader in {run.owner, run.requester, *deciders}
+
+
+def _asks(ticket: ResumeTicket, reader: str) -> bool:
+    who = ticket.approvers
+    own = who.four_eyes and ticket.requester == reader
+    return reader in who.people and not own
+
+
+def _waiting_line(run: Run, ticket: ResumeTicket) -> str:
+    until = f" · until {wording.moment(ticket.deadline)}" if ticket.deadline else ""
+    return f"`{ticket.ref}` {wording.marked_name(run.agent)}: {_asked(ticket)}{until}"
+
+
+def _asked(ticket: ResumeTicket) -> str:
+    if isinstance(ticket.target, RemoteInput):
+        return mrkdwn(one_line(ticket.target.prompt), _WORDS)
+    return f"{wording.marked_name(ticket.target.tool)} ({ticket.target.kind.replace('_', ' ')})"
+
+
+def _run_line(run: Run) -> str:
+    waits = [person for ticket in run.tickets for person in ticket.approvers.people]
+    on = f" for {wording.people(tuple(dict.fromkeys(waits)))}" if waits else ""
+    return f"`{run.ref}` {wording.marked_name(run.agent)}: {run.status}{on}"
+
+
+def _section(title: str, lines: Sequence[str]) -> str:
+    if not lines:
+        return ""
+    rest = len(lines) - _MOST_LINES
+    more = [f"and {rest} more"] if rest > 0 else []
+    return "\n".join([f"*{title}*", *lines[:_MOST_LINES], *more])
+
+
+def _ticket_lines(notice: TicketNotice, *, concerned: bool) -> list[str]:
+    asked = mrkdwn(wording.question(notice), _WORDS)
+    lines = [f"`{notice.ref}` {asked} {_state(notice, notice.resolution)}"]
+    if not concerned:
+        return lines
+    if isinstance(notice.target, RemoteInput):
+        return [*lines, f"> {mrkdwn(one_line(notice.target.prompt), _WORDS)}"]
+    arguments = mrkdwn(summary(notice.arguments), 2 * _WORDS)
+    return [*lines, f"> {arguments}"] if arguments else lines
+
+
+def _state(notice: TicketNotice, ended: Resolution | None) -> str:
+    if ended is None:
+        until = f" until {wording.moment(notice.deadline)}" if notice.deadline else ""
+        return f"{wording.people(notice.approvers.people)} may decide{until}."
+    if ended.timed_out:
+        return f"Nobody decided; denied {wording.moment(ended.at)}."
+    return f"{ended.word.capitalize()} by {wording.actor(ended.actor)} {wording.moment(ended.at)}."
+
+
+def _end_lines(run: Run) -> list[str]:
+    said = run.output or (run.failure.message if run.failure else "")
+    return [f"> {mrkdwn(one_line(said), _WORDS)}"] if said else []
+
+
+def _event_line(event: RunEvent) -> str:
+    return f"• {FOR_SLACK.moment(event.at)} {mrkdwn(one_line(tell_fact(event.fact)), _WORDS)}"

@@ -1,0 +1,1 @@
+"""Agents to read and to copy."""

@@ -1,0 +1,12 @@
+"""What every test of the bot starts from: an environment that says nothing."""
+
+import os
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def _silent_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in os.environ:
+        if name.startswith(("SLACK_", "HOLDSHORT_")) or name.lower().endswith("_proxy"):
+            monkeypatch.delenv(name)

@@ -1,0 +1,169 @@
+"""Wiring: what is wrong is told before anything runs, and a terminal needs no Slack."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.bootstrap import load_agents, open_runtime
+from bot.local_slack import Fault, FaultKind, LocalSlack
+from bot.settings import Purpose, SettingsError, given_settings
+from engine import Agent, Allow, InvalidAgentDefinitionError
+from engine.errors import DeliveryError, StoreVersionError
+from engine.identity import Actor, Via
+from engine.ids import PersonId
+from tests.bot.stage import BOB, RESUME_SECRET, deployer, on_stage, settings_for
+from tests.engine.scripted import Ledger
+
+AGENTS = """
+from tests.bot.stage import deployer
+from tests.engine.scripted import Ledger
+from engine.errors import InvalidAgentDefinitionError
+
+one = deployer(Ledger())
+several = [one, deployer(Ledger(), name="second")]
+
+def made():
+    return [deployer(Ledger(), name="third")]
+
+def failing():
+    raise RuntimeError("no model library")
+
+def ill_defined():
+    return deployer(Ledger(), approvals={"deploi": "user"})
+
+something = {"not": "an agent"}
+"""
+
+
+@pytest.fixture
+def agents_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    (tmp_path / "agents_of_this_test.py").write_text(AGENTS)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if entry != str(tmp_path)])
+    monkeypatch.delitem(sys.modules, "agents_of_this_test", raising=False)
+    return "agents_of_this_test"
+
+
+@pytest.mark.parametrize(
+    ("attributes", "names"),
+    [
+        (["one"], ["deployer"]),
+        (["several"], ["deployer", "second"]),
+        (["made"], ["third"]),
+        (["one", "made"], ["deployer", "third"]),
+    ],
+)
+def test_agents_are_found_beside_the_operator_in_every_form(
+    agents_module: str, attributes: list[str], names: list[str]
+) -> None:
+    loaded = load_agents([f"{agents_module}:{attribute}" for attribute in attributes])
+    assert [agent.name for agent in loaded] == names
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("no_such_module_here:x", "cannot be loaded: ModuleNotFoundError"),
+        ("agents_of_this_test:absent", "cannot be loaded: AttributeError"),
+        ("agents_of_this_test:failing", "cannot be loaded: RuntimeError: no model library"),
+        ("agents_of_this_test:something", "is neither an Agent"),
+    ],
+)
+def test_what_leads_to_no_agent_is_one_line(agents_module: str, name: str, why: str) -> None:
+    with pytest.raises(SettingsError) as refused:
+        load_agents([name])
+    (said,) = refused.value.problems
+    assert said.startswith(f"HOLDSHORT_AGENTS: {name} ")
+    assert why in said
+
+
+def test_an_agent_that_is_defined_wrongly_says_so_itself(agents_module: str) -> None:
+    with pytest.raises(InvalidAgentDefinitionError, match="deploi"):
+        load_agents([f"{agents_module}:ill_defined"])
+
+
+def terminal(**more: Any) -> Any:
+    return given_settings(
+        Purpose.TERMINAL, **{"store_url": "memory:", "resume_secrets": RESUME_SECRET, **more}
+    )
+
+
+async def test_a_terminal_needs_no_slack_and_delivers_nothing() -> None:
+    async with open_runtime(terminal(), agents=[deployer(Ledger())]) as runtime:
+        started = await runtime.engine.start("deployer", "go", owner=BOB)
+        run = await runtime.engine.get_run(started.run)
+
+        assert runtime.slack is None
+        assert run.notify == "slack"
+        with pytest.raises(DeliveryError):
+            await runtime.engine.courier._notifiers["slack"].show(None, None)  # type: ignore[arg-type]
+
+
+async def test_what_is_answered_in_a_terminal_is_served_by_the_other_process(
+    tmp_path: Path,
+) -> None:
+    url = f"sqlite:///{tmp_path / 'holdshort.db'}"
+    async with on_stage(store_url=url) as on:
+        run, _ = await on.park()
+        async with open_runtime(terminal(store_url=url), agents=()) as other:
+            operator = Actor(id=PersonId(BOB), via=Via.TERMINAL)
+            token = await other.engine.token_for(run.tickets[0].ref, Via.TERMINAL)
+            await other.engine.resume(token, Allow(), actor=operator)
+
+        ended = await on.until_run(run.id, lambda now: not now.live)
+
+        assert ended.output == "deploy=success:release 1.4.2 live in prod"
+
+
+@pytest.mark.parametrize("code", ["invalid_auth", "account_inactive", "token_revoked"])
+async def test_a_token_that_slack_refuses_is_told_at_once(code: str) -> None:
+    async with LocalSlack() as slack:
+        slack.faults.plant(Fault(kind=FaultKind.ERROR, method="auth.test", error=code, times=None))
+        with pytest.raises(SettingsError, match=f"SLACK_BOT_TOKEN is refused by Slack: {code}"):
+            await open_runtime(settings_for(slack), agents=()).__aenter__()
+        assert len(slack.calls.select("auth.test")) == 1
+
+
+@pytest.mark.parametrize(
+    "kind", [FaultKind.SERVER_ERROR, FaultKind.DROP_BEFORE, FaultKind.HTML, FaultKind.RATELIMITED]
+)
+async def test_a_slack_that_is_away_for_a_moment_is_asked_again(kind: FaultKind) -> None:
+    async with LocalSlack() as slack:
+        slack.faults.plant(Fault(kind=kind, method="auth.test", times=2))
+        async with open_runtime(settings_for(slack), agents=(), pauses=(0, 0)) as runtime:
+            assert runtime.slack is not None
+            assert runtime.slack.identity.team == "T0LOCAL"
+
+
+async def test_a_slack_that_stays_away_is_told() -> None:
+    async with LocalSlack() as slack:
+        settings = settings_for(slack, slack_api_url="http://127.0.0.1:9/api/")
+        with pytest.raises(SettingsError, match=r"HOLDSHORT_SLACK_API_URL: no answer from http"):
+            await open_runtime(settings, agents=(), pauses=(0,)).__aenter__()
+
+
+async def test_a_store_that_cannot_be_opened_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    for path in (tmp_path / "file" / "holdshort.db", tmp_path):
+        settings = terminal(store_url=f"sqlite:///{path}")
+        with pytest.raises(SettingsError, match="HOLDSHORT_STORE_URL names a store"):
+            await open_runtime(settings, agents=()).__aenter__()
+
+
+async def test_a_store_of_a_newer_version_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "holdshort.db"
+    async with open_runtime(terminal(store_url=f"sqlite:///{path}"), agents=()):
+        pass
+    monkeypatch.setattr("engine.stores.sqlite_database.SCHEMA_VERSION", 0)
+    with pytest.raises(StoreVersionError):
+        await open_runtime(terminal(store_url=f"sqlite:///{path}"), agents=()).__aenter__()
+
+
+async def test_two_agents_of_one_name_are_refused() -> None:
+    agents: list[Agent] = [deployer(Ledger()), deployer(Ledger())]
+    with pytest.raises(InvalidAgentDefinitionError, match="two agents"):
+        await open_runtime(terminal(), agents=agents).__aenter__()

@@ -1,0 +1,113 @@
+"""What must hold of anything we hand to Slack, whoever wrote the text in it."""
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from slack_sdk.models.blocks import Block as SdkBlock
+from slack_sdk.models.views import View as SdkView
+
+from bot.local_slack.rules import check_blocks
+from bot.local_slack.rules import check_view as check_view_strictly
+from notifiers.blocks import Message
+from notifiers.text import units
+
+HIDDEN = {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp", "Zs"}
+BLANKS = set("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
+OUR_TOKENS = re.compile(
+    r"<@[UW][A-Z0-9]+>"
+    r"|<!date\^\d+\^[{}a-z_ ]+\|\d{4}-\d\d-\d\d \d\d:\d\d UTC>"
+    r"|<https?://[^<>|]+\|Open the card>"
+)
+ENTITIES = re.compile(r"&(?:amp|lt|gt);")
+
+
+def texts(piece: Any) -> Iterator[tuple[str, str]]:
+    """Yield every text a person may see, with the type of the object that holds it."""
+    if isinstance(piece, Mapping):
+        if isinstance(piece.get("text"), str):
+            yield str(piece["type"]), piece["text"]
+        if isinstance(piece.get("accessibility_label"), str):
+            yield "label", piece["accessibility_label"]
+        for inner in piece.values():
+            yield from texts(inner)
+    elif isinstance(piece, Sequence) and not isinstance(piece, str):
+        for inner in piece:
+            yield from texts(inner)
+
+
+def shown(piece: Any) -> str:
+    """Return all that a person sees, one text a line."""
+    return "\n".join(text for _, text in texts(piece))
+
+
+def check_visible(text: str, allowed: str = "") -> None:
+    """Refuse characters that nobody can see or that reorder what stands around them."""
+    for character in text:
+        hidden = unicodedata.category(character) in HIDDEN or character in BLANKS
+        assert not hidden or character in f" {allowed}", f"U+{ord(character):04X} in {text!r}"
+
+
+def check_mrkdwn(text: str) -> None:
+    """Refuse any control character of Slack's that is not in a token of ours or an entity."""
+    check_visible(text, "\n")
+    rest = ENTITIES.sub("", OUR_TOKENS.sub("", text))
+    assert not set("<>&") & set(rest), text
+
+
+def check_texts(piece: Any) -> None:
+    for kind, text in texts(piece):
+        if kind == "mrkdwn":
+            check_mrkdwn(text)
+        else:
+            check_visible(text, "\n\t")
+
+
+def check_message(message: Message) -> None:
+    """Refuse what Slack would refuse, what could mislead, and what says nothing to a phone."""
+    blocks = list(message.blocks)
+    assert message.text
+    assert units(message.text) <= 4000
+    assert len(blocks) <= 50
+    assert units(json.dumps(blocks, ensure_ascii=False)) <= 12_000
+    check_mrkdwn(message.text)
+    check_texts(blocks)
+    check_by_the_sdk(blocks)
+    check_blocks(blocks)
+
+
+def check_view(view: Mapping[str, Any]) -> None:
+    """The same of a form."""
+    assert len(json.dumps(view).encode()) <= 250_000
+    assert units(str(view["private_metadata"])) <= 3000
+    check_texts(view["blocks"])
+    assert SdkView(**view).to_dict() == view
+    check_view_strictly(view, "modal")
+
+
+def check_by_the_sdk(blocks: Sequence[Any]) -> None:
+    for block in blocks:
+        parsed = SdkBlock.parse(dict(block))
+        assert parsed is not None
+        assert parsed.to_dict() == block
+
+
+def buttons(message: Message) -> list[str]:
+    """Return the labels of the buttons."""
+    return [
+        element["text"]["text"]
+        for block in message.blocks
+        if block["type"] == "actions"
+        for element in block["elements"]
+    ]
+
+
+def button_values(message: Message) -> list[str]:
+    return [
+        element["value"]
+        for block in message.blocks
+        if block["type"] == "actions"
+        for element in block["elements"]
+    ]

@@ -1,0 +1,135 @@
+"""Notices as the engine makes them, for the tests of what people see."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from pydantic import SecretStr
+
+from engine.cards import Effect, EffectState, OutcomeNotice, Receipt, Role, TicketNotice
+from engine.entries import CallOutcome
+from engine.identity import SYSTEM, Actor, Approvers, Via
+from engine.ids import ApprovalId, CallId, OpId, PersonId, Ref, RunId
+from engine.runs import Origin, RunStatus
+from engine.tickets import (
+    Allow,
+    Answer,
+    Decision,
+    Deny,
+    OutcomeUnknown,
+    RemoteInput,
+    Resolution,
+    Settle,
+    ToolPermission,
+)
+
+NOON = datetime(2026, 3, 6, 12, 0, tzinfo=UTC)
+DEADLINE = NOON + timedelta(hours=3)
+LATER = NOON + timedelta(hours=2, minutes=2)
+TOKEN = "eyJ2IjoxfQ.c2lnbmF0dXJl"
+ALICE = PersonId("U0ALICE")
+BOB = PersonId("U0BOB")
+CALL = CallId("2.0")
+DEPLOY = ToolPermission(call=CALL, tool="deploy")
+QUESTION = RemoteInput(call=CALL, tool="ask_human", prompt="Which change ticket covers this?")
+LOST = OutcomeUnknown(
+    call=CALL, tool="deploy", op=OpId("op_1"), rerun_from=NOON + timedelta(minutes=10)
+)
+HAPPENED = Settle(outcome="happened", value="release 1.4.2 is live")
+
+
+def ticket(**changed: Any) -> TicketNotice:
+    """Return an open request to deploy; arguments of the model replace its fields."""
+    fields: dict[str, Any] = {
+        "role": Role.ASK,
+        "idempotency": "run_1:apr_1",
+        "run": RunId("run_1"),
+        "run_ref": Ref("R4T8AB"),
+        "agent": "deployer",
+        "approval": ApprovalId("apr_1"),
+        "ref": Ref("K7F3QD"),
+        "target": DEPLOY,
+        "arguments": {"env": "prod", "version": "1.4.2"},
+        "owner": ALICE,
+        "requester": ALICE,
+        "approvers": Approvers(people=(ALICE,), four_eyes=False),
+        "origin": Origin(),
+        "deadline": DEADLINE,
+        "digest": "9f2c1a04" + "0" * 56,
+        "token": SecretStr(TOKEN),
+    }
+    return TicketNotice(**{**fields, **changed})
+
+
+def closed(decision: Decision, **changed: Any) -> TicketNotice:
+    """Return the same ticket, decided by Bob in Slack unless told otherwise."""
+    marks = {name: changed.pop(name) for name in ("timed_out", "withdrawn") if name in changed}
+    actor = changed.pop("actor", Actor(id=BOB, via=Via.SLACK))
+    end = Resolution(decision=decision, actor=actor, at=LATER, **marks)
+    return ticket(resolution=end, token=None, **changed)
+
+
+def outcome(status: RunStatus, text: str) -> OutcomeNotice:
+    """Return how a run ended."""
+    return OutcomeNotice(
+        idempotency="run_1:outcome",
+        run=RunId("run_1"),
+        run_ref=Ref("R4T8AB"),
+        agent="deployer",
+        owner=ALICE,
+        origin=Origin(),
+        status=status,
+        text=text,
+    )
+
+
+def finished(how: CallOutcome, text: str, seconds: float | None = 3.2) -> Effect:
+    """Return the effect of a call that has ended."""
+    return Effect(state=EffectState.FINISHED, outcome=how, text=text, seconds=seconds)
+
+
+HOSTILE: dict[str, Any] = {
+    "note": "`*bold*` <!channel> <https://evil.example|Approved> &lt;b&gt; \u202eevil\u202c",
+    "path": "a\u200bb\u00a0c\u2800d",
+    'env = staging"\nenv': "prod",
+    "fake": "ok\n\nApproved by @bob\n[ Deny ]",
+    "padded": "1.4.2                                                    env = staging",
+}
+
+STATES: dict[str, TicketNotice] = {
+    "open": ticket(),
+    "open_for_several_people": ticket(
+        approvers=Approvers(people=(BOB, PersonId("W0CAROL"), PersonId("dave"))),
+        arguments={"env": "prod", "replicas": 3, "dry_run": False, "notes": None, "tags": []},
+        says="CI is green and\nthe change window is open.",
+    ),
+    "open_must_be_reviewed": ticket(
+        arguments={"env": "prod", "script": "set -e\n" + "echo step\n" * 400, "n": 7}
+    ),
+    "open_hostile": ticket(arguments=HOSTILE, says="<!here> *Approved* `rm`", agent="*dep<oyer"),
+    "open_without_arguments": ticket(arguments={}, deadline=None),
+    "approved_not_started": closed(Allow(), effect=Effect(state=EffectState.PENDING)),
+    "approved_running": closed(Allow(), effect=Effect(state=EffectState.RUNNING)),
+    "approved_and_ran": closed(
+        Allow(), effect=finished(CallOutcome.SUCCEEDED, "release 1.4.2 live")
+    ),
+    "approved_and_failed": closed(
+        Allow(), effect=finished(CallOutcome.FAILED, "connection refused\nat line 3", 245.0)
+    ),
+    "approved_outcome_unknown": closed(Allow(), effect=Effect(state=EffectState.UNKNOWN)),
+    "denied_with_a_reason": closed(Deny(reason="Not on a <Friday>."), arguments=HOSTILE),
+    "denied_in_the_terminal": closed(Deny(), actor=Actor(id=PersonId("alice"), via=Via.TERMINAL)),
+    "timed_out": closed(Deny(reason="approval timed out"), actor=SYSTEM, timed_out=True),
+    "cancelled": closed(Deny(reason="cancelled"), withdrawn=True),
+    "withdrawn": closed(Deny(reason="run failed"), actor=SYSTEM, withdrawn=True),
+    "question": ticket(target=QUESTION),
+    "question_answered": closed(Answer(value="CHG-1041, approved\nby Eve"), target=QUESTION),
+    "question_declined": closed(Deny(), target=QUESTION),
+    "lost": ticket(target=LOST, deadline=None),
+    "lost_settled": closed(HAPPENED, target=LOST, deadline=None),
+}
+
+ASK_RECEIPT = Receipt(
+    place="C0OPS",
+    id="1.2",
+    link="https://acme.slack.com/archives/C0OPS/p12?thread_ts=1.1&cid=C0OPS",
+)
