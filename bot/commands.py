@@ -76,7 +76,7 @@ class Commands:
         if len(words) < _TWO_WORDS:
             return incomplete("answer")
         ref, value = words
-        _, ticket = await self._engine.find_ticket(ref)
+        _, ticket = await self._engine.answers.find(ref)
         if not isinstance(ticket.target, RemoteInput):
             return not_a_question(ticket, FOR_SLACK)
         token = await self._engine.token_for(ticket.ref, Via.SLACK)
@@ -104,7 +104,7 @@ class Commands:
     async def _notices(self, ref: str, open_now: Sequence[str]) -> list[TicketNotice]:
         """Return the ticket that was named, or all open ones of the run that was."""
         try:
-            _, ticket = await self._engine.find_ticket(ref)
+            _, ticket = await self._engine.answers.find(ref)
         except InvalidRunStateError:
             refs = list(open_now)
         else:

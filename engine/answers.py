@@ -51,7 +51,13 @@ class Answers:
                 raise TicketExpiredError(ticket.deadline or loaded.now) from error
 
     async def find(self, ref: str) -> tuple[Run, ResumeTicket]:
-        """Return the ticket a person named: by its own ref, or a run's with one open ticket."""
+        """Return the ticket a person named: by its own ref, or a run's with one open ticket.
+
+        Raises:
+            RunNotFoundError: no ticket goes by that ref.
+            InvalidRunStateError: the ref is a run's, and not exactly one ticket of it is open.
+
+        """
         found = await self._store.find(normalise_ref(ref))
         if found is None:
             raise RunNotFoundError(ref)

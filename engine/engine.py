@@ -33,7 +33,7 @@ from engine.runs import Origin, Run, RunStatus
 from engine.schema import Json, digest_of
 from engine.store import Page, RunFilter, Store
 from engine.sweeper import Sweeper
-from engine.tickets import Decision, ResumeTicket
+from engine.tickets import Decision
 from engine.tokens import KeyRing
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class RunEngine:
         self._surroundings = surroundings or Surroundings()
         self._executor: Executor | None = None
         self._writer = NoticeWriter(store, self._keys)
-        self._answers = Answers(store, self._keys, directory or OpenDirectory(), self._surroundings)
+        self.answers = Answers(store, self._keys, directory or OpenDirectory(), self._surroundings)
         self.sweeper = Sweeper(store, self._surroundings)
         self.courier = Courier(store, self._notifiers, self._writer, self._surroundings)
 
@@ -165,7 +165,7 @@ class RunEngine:
             StoreUnavailableError: it is not known whether it was recorded; the same key tells.
 
         """
-        return await self._answers.record(token, decision, actor, idempotency_key)
+        return await self.answers.record(token, decision, actor, idempotency_key)
 
     def answer_key(self, token: str, decision: Decision, actor: Actor) -> str:
         """Return the idempotency key of a person's answer: (token id, actor, decision).
@@ -185,18 +185,8 @@ class RunEngine:
             InvalidRunStateError: the ref is a run's, and not exactly one ticket of it is open.
 
         """
-        _, ticket = await self.find_ticket(ref)
+        _, ticket = await self.answers.find(ref)
         return self._keys.mint(ticket, via)
-
-    async def find_ticket(self, ref: str) -> tuple[Run, ResumeTicket]:
-        """Return the ticket a person named: by its own ref, or a run's with one open ticket.
-
-        Raises:
-            RunNotFoundError: no ticket goes by that ref.
-            InvalidRunStateError: the ref is a run's, and not exactly one ticket of it is open.
-
-        """
-        return await self._answers.find(ref)
 
     async def notice(self, token: str, via: Via) -> TicketNotice:
         """Return what a person is shown of the ticket that a token points at.
@@ -278,16 +268,12 @@ class RunEngine:
 
     async def tick(self) -> None:
         """Run each loop once: time out tickets, advance ready runs, deliver due cards."""
-        await self.sweeper.sweep()
-        await self.advance()
-        await self.courier.deliver()
-
-    async def advance(self) -> int:
-        """Advance every run that is ready, one after another; return how many there were."""
         from engine.worker import WorkerOptions  # noqa: PLC0415 - as in ``worker``
 
+        await self.sweeper.sweep()
         name = self._surroundings.ids.new("tick")
-        return await self.worker(WorkerOptions(name=name, lease=TICK_LEASE)).drain_ready()
+        await self.worker(WorkerOptions(name=name, lease=TICK_LEASE)).drain_ready()
+        await self.courier.deliver()
 
     async def _start(self, request: StartRequest) -> Started:
         while True:

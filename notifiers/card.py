@@ -107,7 +107,7 @@ def _lost(notice: TicketNotice, target: OutcomeUnknown) -> list[Block]:
     command = f"holdshort runs resolve {_ref(notice)}"
     told = (
         f"{tool} was started, and its result was lost: it may have happened. Look where it would"
-        f" show, then say in a terminal what you found:\n`{command} --happened RESULT`"
+        f" show, then say in a terminal what you found:\n`{command} --happened VALUE`"
         f"\n`{command} --not-happened`\n`{command} --abandon`"
     )
     rerun = (

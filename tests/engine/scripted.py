@@ -22,6 +22,7 @@ from engine.identity import Actor, Directory, Via
 from engine.ids import PersonId, Surroundings
 from engine.store import Store
 from engine.stores.sqlite import MemoryStore
+from engine.worker import WorkerOptions
 from notifiers.inbox import InboxNotifier
 
 SECRET = "s" * 32
@@ -113,6 +114,10 @@ class Stage:
     ledger: Ledger
     store: Store
 
+    async def advance(self) -> int:
+        """Advance every run that is ready."""
+        return await advance(self.engine)
+
     async def settle(self) -> None:
         """Tick until nothing moves any more."""
         for _ in range(5):
@@ -121,6 +126,12 @@ class Stage:
     def token(self, run: str, approval: str) -> str:
         """Return the token that the inbox was given for a ticket."""
         return self.inbox.tokens[f"{run}:{approval}"]
+
+
+async def advance(engine: RunEngine) -> int:
+    """Advance every run of an engine that is ready; return how many there were."""
+    name = engine.surroundings.ids.new("worker")
+    return await engine.worker(WorkerOptions(name=name)).drain_ready()
 
 
 def stage(

@@ -163,7 +163,7 @@ async def test_a_decision_while_the_first_post_is_in_flight_still_closes_the_car
     held = HeldNotifier()
     on = stage(deployer, notifier=held)
     started = await on.engine.start("deployer", "deploy", owner=ALICE)
-    await on.engine.advance()
+    await on.advance()
     posting = asyncio.create_task(on.engine.courier.deliver())
     await held.accepted.wait()
 
@@ -182,7 +182,7 @@ async def test_silence_while_the_first_post_is_in_flight_still_closes_the_card()
     held = HeldNotifier()
     on = stage(deployer, notifier=held)
     await on.engine.start("deployer", "deploy", owner=ALICE)
-    await on.engine.advance()
+    await on.advance()
     posting = asyncio.create_task(on.engine.courier.deliver())
     await held.accepted.wait()
 

@@ -238,7 +238,7 @@ async def test_a_person_names_a_ticket_by_its_ref_however_they_type_it() -> None
     ticket = (await on.engine.get_run(run_id)).tickets[1]
 
     typed = f" {ticket.ref.lower().replace('0', 'o').replace('1', 'l')} "
-    run, found = await on.engine.find_ticket(typed)
+    run, found = await on.engine.answers.find(typed)
 
     assert (run.id, found) == (run_id, ticket)
 
@@ -248,9 +248,9 @@ async def test_a_runs_ref_is_enough_only_where_one_ticket_is_open() -> None:
     run = await on.engine.get_run(run_id)
 
     with pytest.raises(InvalidRunStateError, match=run.tickets[0].ref):
-        await on.engine.find_ticket(run.ref)
+        await on.engine.answers.find(run.ref)
     await on.engine.resume(token, Allow(), actor=person(BOB))
-    assert (await on.engine.find_ticket(run.ref))[1].ref == run.tickets[1].ref
+    assert (await on.engine.answers.find(run.ref))[1].ref == run.tickets[1].ref
 
 
 async def test_the_ref_of_a_closed_ticket_still_leads_to_what_became_of_it() -> None:
@@ -303,7 +303,7 @@ async def test_a_cancel_while_a_tool_runs_takes_effect_with_its_result() -> None
 
     on = stage(lambda _: Agent(name="a", model=script([("slow", {})], "never said"), tools=[slow]))
     started = await on.engine.start("a", "go", owner=ALICE)
-    advancing = asyncio.create_task(on.engine.advance())
+    advancing = asyncio.create_task(on.advance())
     await running.wait()
 
     assert (await on.engine.get_run(started.run)).status is RunStatus.RUNNING

@@ -111,10 +111,10 @@ async def test_the_result_of_a_worker_that_lost_its_claim_is_still_taken() -> No
         lambda _: Agent(name="a", model=script([("slow", {})], repeat_results), tools=[slow])
     )
     started = await on.engine.start("a", "go", owner=ALICE)
-    first = asyncio.create_task(on.engine.advance())
+    first = asyncio.create_task(on.advance())
     await running.wait()
     on.clock.move(timedelta(minutes=1))
-    await on.engine.advance()
+    await on.advance()
     assert (await on.engine.get_run(started.run)).status is RunStatus.WAITING
 
     let_go.set()

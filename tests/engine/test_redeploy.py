@@ -9,6 +9,7 @@ from tests.engine.scripted import (
     BOB,
     SECRET,
     Stage,
+    advance,
     person,
     script,
 )
@@ -34,7 +35,7 @@ async def test_a_tool_that_changed_after_the_approval_is_asked_about_again() -> 
     changed = Agent(**{**agent.__dict__, "options": {"deploy": ToolOptions(version="2")}})
 
     engine = redeployed(on, changed)
-    await engine.advance()
+    await advance(engine)
 
     run = await engine.get_run(run_id)
     assert run.status is RunStatus.WAITING
@@ -49,7 +50,7 @@ async def test_a_tool_that_is_gone_after_the_approval_is_blocked_and_the_model_t
     without = Agent(**{**agent.__dict__, "tools": [on.ledger.refund], "approvals": {}})
 
     engine = redeployed(on, without)
-    await engine.advance()
+    await advance(engine)
 
     output = (await engine.get_run(run_id)).output or ""
     assert output.count("denied:blocked: the tool deploy is no longer there") == 2
@@ -61,7 +62,7 @@ async def test_an_agent_that_this_process_does_not_know_is_left_to_others() -> N
         await on.engine.resume(token, Allow(), actor=person(BOB))
     stranger = redeployed(on, Agent(name="other", model=script("x")))
 
-    await stranger.advance()
+    await advance(stranger)
     assert (await stranger.get_run(run_id)).status is RunStatus.QUEUED
     on.clock.move(timedelta(minutes=1))
     await on.settle()

@@ -9,6 +9,7 @@ import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.local_slack import LocalSlack, LocalSlackClient
+from bot.local_slack.faults import Fault
 from notifiers.slack import SlackNotifier
 
 Json = dict[str, Any]
@@ -44,13 +45,18 @@ class Office:
         found = [one for one in state["channels"] if one["id"] == channel]
         return found[0]["messages"] if found else []
 
-    async def calls(self) -> list[Json]:
-        """Return all Web API calls, oldest first."""
-        return await self.people.app.calls()
-
     async def methods(self) -> list[str]:
-        """Return the names of the calls."""
-        return [call["method"] for call in await self.calls()]
+        """Return the names of all Web API calls, oldest first."""
+        return [call.method for call in await self.people.app.calls()]
+
+    async def break_down(self, kind: str, **how: Any) -> int:
+        """Plant a fault and return its id."""
+        return await self.people.faults.plant(Fault.model_validate({"kind": kind, **how}))
+
+    async def archive(self, channel: str) -> None:
+        """Archive a channel."""
+        (known,) = [one for one in self.slack.world.channels.values() if one.id == channel]
+        await self.people.world.put_channel(known.model_copy(update={"is_archived": True}))
 
 
 @pytest.fixture
