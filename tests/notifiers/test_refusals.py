@@ -20,7 +20,7 @@ DOCUMENTED = {
 
 def answered(status: int = 200, data: Any = None, **headers: str) -> CallError:
     response = SimpleNamespace(status_code=status, data=data, headers=headers)
-    return read_refusal("chat.update", SlackApiError(json.dumps(data), response))
+    return read_refusal("chat.update", SlackApiError(json.dumps(data), response))  # type: ignore[no-untyped-call]
 
 
 @pytest.mark.parametrize(
