@@ -1,11 +1,11 @@
-"""Being told to stop from outside: Ctrl-C, or the signal that ends a service."""
+"""Being told to stop from outside: Ctrl-C, a closed terminal, or the signal that ends a service."""
 
 import asyncio
 import contextlib
 import signal
 from collections.abc import Iterator
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @contextlib.contextmanager

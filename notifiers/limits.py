@@ -70,5 +70,5 @@ MINUTE: Final = 60
 BOX_UNITS: Final = 2800
 """Characters in one box of a form; below SECTION_TEXT, as Slack gives rich_text no number."""
 PAGE_UNITS: Final = 16_000
-PAGE_BOXES: Final = 40
+PAGE_BOXES: Final = 90
 FORM_QUESTION_BOXES: Final = 12

@@ -82,7 +82,7 @@ def outcome(status: RunStatus, text: str) -> OutcomeNotice:
     )
 
 
-def finished(how: CallOutcome, text: str, seconds: float | None = 3.2) -> Effect:
+def finished(how: CallOutcome | None, text: str, seconds: float | None = 3.2) -> Effect:
     """Return the effect of a call that has ended."""
     return Effect(state=EffectState.FINISHED, outcome=how, text=text, seconds=seconds)
 

@@ -3,12 +3,13 @@
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from engine.schema import Json, canonical_json
 from notifiers import limits
 from notifiers.arguments import Row, Sheet, on_card, read_rows, summary
 from notifiers.text import Style, inert, units
+from tests.notifiers.effort import EVERY_TREE, NORMAL
 from tests.notifiers.judge import check_visible
 from tests.notifiers.trees import NASTY, count, leaves, quoted, trees
 
@@ -28,7 +29,7 @@ def tell_apart(sheet: Sheet) -> int:
     return len(sheet.lines) + len(sheet.boxes) + sheet.missing
 
 
-@settings(max_examples=2000)
+@EVERY_TREE
 @given(trees)
 def test_every_value_is_shown_inert_or_counted_as_not_shown(arguments: dict[str, Json]) -> None:
     sheet = on_card(arguments)
@@ -48,14 +49,14 @@ def test_every_value_is_shown_inert_or_counted_as_not_shown(arguments: dict[str,
         check_visible(box.text, "\n\t")
 
 
-@settings(max_examples=300)
+@NORMAL
 @given(trees)
 def test_no_two_values_go_by_the_same_name(arguments: dict[str, Json]) -> None:
     names = [row.name for row in read_rows(arguments)]
     assert len(names) == len(set(names))
 
 
-@settings(max_examples=300)
+@NORMAL
 @given(trees)
 def test_the_budgets_of_a_card_hold(arguments: dict[str, Json]) -> None:
     sheet = on_card(arguments)

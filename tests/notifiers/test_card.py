@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import SecretStr
 
@@ -17,6 +17,7 @@ from notifiers import limits, names
 from notifiers.blocks import Message
 from notifiers.card import ask_card, short_card
 from tests.notifiers import golden
+from tests.notifiers.effort import NORMAL, PROOF, QUICK
 from tests.notifiers.judge import button_values, buttons, check_message, shown
 from tests.notifiers.samples import (
     ALICE,
@@ -133,15 +134,25 @@ def people_said(words: str) -> list[TicketNotice]:
     ]
 
 
-@settings(max_examples=650)
-@given(texts)
-def test_whatever_anyone_writes_it_stays_inert(words: str) -> None:
-    """Eight notices each: more than 5,000 cards."""
+def check_cards(words: str) -> None:
     for notice in people_said(words):
         check_message(ask_card(notice, words))
 
 
-@settings(max_examples=300)
+@QUICK
+@given(texts)
+def test_whatever_anyone_writes_it_stays_inert(words: str) -> None:
+    check_cards(words)
+
+
+@pytest.mark.proof
+@PROOF
+@given(texts)
+def test_whatever_anyone_writes_it_stays_inert_fifty_thousand_times(words: str) -> None:
+    check_cards(words)
+
+
+@NORMAL
 @given(trees, st.integers(min_value=0, max_value=limits.BUTTON_VALUE // 2))
 def test_any_arguments_make_a_card_within_all_limits(arguments: Any, length: int) -> None:
     token = SecretStr("t" * (length + 1))
@@ -197,9 +208,12 @@ def test_nothing_is_said_of_an_effect_that_is_not_known() -> None:
         (CallOutcome.FAILED, 125.0, 'Failed after 2 min 5 s: "live"'),
         (CallOutcome.RETRY, 1.0, 'Ran in 1.0 s and asked for another try: "live"'),
         (CallOutcome.DENIED, None, 'Did not run: "live"'),
+        (None, None, 'Ended: "live"'),
     ],
 )
-def test_the_end_of_a_call_is_told(outcome: CallOutcome, seconds: float, said: str) -> None:
+def test_the_end_of_a_call_is_told(
+    outcome: CallOutcome | None, seconds: float | None, said: str
+) -> None:
     assert said in shown(
         ask_card(closed(Allow(), effect=finished(outcome, "live", seconds))).blocks
     )

@@ -1,7 +1,7 @@
 """What the owner is told in their DM: short, without buttons, and true."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from engine.cards import Effect, EffectState, Receipt, Role
 from engine.entries import CallOutcome
@@ -10,6 +10,7 @@ from engine.ids import PersonId
 from engine.runs import RunStatus
 from engine.tickets import Allow, Answer, Deny
 from notifiers.owner import outcome_message, ticket_message
+from tests.notifiers.effort import QUICK
 from tests.notifiers.judge import buttons, check_message, shown
 from tests.notifiers.samples import ASK_RECEIPT, BOB, QUESTION, closed, finished, outcome, ticket
 from tests.notifiers.test_text import texts
@@ -110,7 +111,7 @@ def test_a_long_answer_is_cut_and_says_so() -> None:
     assert "first 2,000 of 9,000 characters" in shown(message.blocks)
 
 
-@settings(max_examples=300)
+@QUICK
 @given(texts)
 def test_whatever_anyone_writes_the_owner_sees_it_inert(words: str) -> None:
     waits = ticket(role=Role.ASKED, agent=words, ask=Receipt(place="C", id="1", link=words))

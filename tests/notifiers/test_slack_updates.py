@@ -8,6 +8,7 @@ from pydantic import SecretStr
 
 from engine.cards import Effect, EffectState, Receipt, Role
 from engine.entries import CallOutcome
+from engine.errors import DeliveryError
 from engine.runs import RunStatus
 from engine.tickets import Allow, Deny
 from tests.notifiers.conftest import DEPLOYS, GENERAL, ROOM, Office
@@ -129,6 +130,17 @@ async def test_a_message_to_the_owner_follows_too(office: Office) -> None:
     (message,) = await office.read(ROOM)
     assert again == receipt
     assert message["text"] == 'Approved by <@U0BOB>: deploy. Ran in 3.2 s: "live"'
+
+
+async def test_a_message_to_the_owner_that_is_refused_otherwise_is_tried_again(
+    office: Office,
+) -> None:
+    notifier = office.notifier()
+    receipt = await notifier.show(outcome(RunStatus.FAILED, "x"), None)
+    await office.break_down("error", method="chat.update", error="is_archived")
+
+    with pytest.raises(DeliveryError):
+        await notifier.show(outcome(RunStatus.FAILED, "y"), receipt)
 
 
 async def test_a_message_that_the_owner_cannot_see_any_more_is_left_alone(office: Office) -> None:

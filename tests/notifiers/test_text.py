@@ -5,10 +5,11 @@ import sys
 import unicodedata
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from notifiers.text import Style, alphabets, clip, inert, mrkdwn, pieces, quote, units
+from tests.notifiers.effort import NORMAL, QUICK
 from tests.notifiers.judge import BLANKS, HIDDEN, check_mrkdwn, check_visible
 
 NASTY = [
@@ -89,7 +90,7 @@ def test_quotes_cannot_be_closed_from_inside() -> None:
     assert inert('a" b \\', Style.QUOTED) == 'a\\" b \\\\'
 
 
-@settings(max_examples=1000)
+@NORMAL
 @given(texts, styles)
 def test_nothing_is_lost_and_nothing_hides(text: str, style: Style) -> None:
     shown = inert(text, style)
@@ -98,7 +99,7 @@ def test_nothing_is_lost_and_nothing_hides(text: str, style: Style) -> None:
     assert undo(shown, style) == text
 
 
-@settings(max_examples=1000)
+@NORMAL
 @given(texts)
 def test_text_in_mrkdwn_forms_no_token_and_no_formatting(text: str) -> None:
     shown = mrkdwn(text, 10_000)
@@ -110,7 +111,7 @@ def test_text_in_mrkdwn_forms_no_token_and_no_formatting(text: str) -> None:
     assert not re.search(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])", shown)
 
 
-@settings(max_examples=400)
+@QUICK
 @given(texts, styles)
 def test_a_cut_falls_between_atoms_and_is_counted_exactly(text: str, style: Style) -> None:
     whole = inert(text, style)
@@ -165,7 +166,7 @@ def test_lines_can_be_limited_too() -> None:
     assert part.note == "first 7 of 200 characters"
 
 
-@settings(max_examples=300)
+@QUICK
 @given(texts, st.integers(min_value=100, max_value=200))
 def test_pieces_together_are_the_whole(text: str, limit: int) -> None:
     parts = list(pieces(text * 10, limit))

@@ -99,9 +99,9 @@ class Watched:
             self.seen += self._decode()
         return self.told
 
-    def stop(self) -> int:
-        """Press Ctrl-C and return the exit status."""
-        self.process.send_signal(signal.SIGINT)
+    def stop(self, told: signal.Signals = signal.SIGINT) -> int:
+        """Press Ctrl-C, or send another signal, and return the exit status."""
+        self.process.send_signal(told)
         self.until("Stopped.")
         return self.process.wait()
 

@@ -1,6 +1,7 @@
 """The demo itself, by what a newcomer sees: the real command, the real parts, nothing replaced."""
 
 import re
+import signal
 import socket
 from pathlib import Path
 
@@ -127,6 +128,16 @@ def test_ctrl_c_before_the_end_leaves_nothing_behind(watched: Watched, scratch: 
 
     assert watched.stop() == 130
     assert "Traceback" not in watched.seen
+    assert list(scratch.iterdir()) == []
+
+
+@pytest.mark.parametrize("told", [signal.SIGTERM, signal.SIGHUP])
+def test_a_closed_terminal_or_an_end_from_outside_leaves_nothing_behind(
+    told: signal.Signals, watched: Watched, scratch: Path
+) -> None:
+    watched.until("your turn")
+
+    assert watched.stop(told) == 130
     assert list(scratch.iterdir()) == []
 
 
