@@ -11,6 +11,7 @@ from slack_sdk.models.views import View as SdkView
 
 from bot.local_slack.rules import check_blocks
 from bot.local_slack.rules import check_view as check_view_strictly
+from notifiers import limits
 from notifiers.blocks import Message
 from notifiers.text import units
 
@@ -69,9 +70,10 @@ def check_message(message: Message) -> None:
     """Refuse what Slack would refuse, what could mislead, and what says nothing to a phone."""
     blocks = list(message.blocks)
     assert message.text
-    assert units(message.text) <= 4000
-    assert len(blocks) <= 50
-    assert units(json.dumps(blocks, ensure_ascii=False)) <= 12_000
+    assert units(message.text) <= limits.UPDATE_TEXT
+    assert len(blocks) <= limits.MESSAGE_BLOCKS
+    assert units(json.dumps(blocks, ensure_ascii=False)) <= limits.MESSAGE_JSON
+    check_lengths(blocks)
     check_mrkdwn(message.text)
     check_texts(blocks)
     check_by_the_sdk(blocks)
@@ -80,11 +82,44 @@ def check_message(message: Message) -> None:
 
 def check_view(view: Mapping[str, Any]) -> None:
     """The same of a form."""
-    assert len(json.dumps(view).encode()) <= 250_000
-    assert units(str(view["private_metadata"])) <= 3000
+    assert len(json.dumps(view).encode()) <= limits.VIEW_BYTES
+    assert len(view["blocks"]) <= limits.VIEW_BLOCKS
+    assert units(view["private_metadata"]) <= limits.PRIVATE_METADATA
+    assert units(view["callback_id"]) <= limits.CALLBACK_ID
+    assert units(view["title"]["text"]) <= limits.VIEW_TITLE
+    assert units(view["submit"]["text"]) <= limits.VIEW_BUTTON
+    check_lengths(view["blocks"])
     check_texts(view["blocks"])
     assert SdkView(**view).to_dict() == view
     check_view_strictly(view, "modal")
+
+
+def check_lengths(blocks: Sequence[Any]) -> None:
+    """Hold every block to the limits by which we count, in UTF-16 units."""
+    for block in blocks:
+        assert units(block["block_id"]) <= limits.BLOCK_ID
+        match block:
+            case {"type": "header" | "section" as kind, "text": {"text": text}}:
+                longest = limits.HEADER_TEXT if kind == "header" else limits.SECTION_TEXT
+                assert 0 < units(text) <= longest
+            case {"type": "context", "elements": elements}:
+                assert len(elements) <= limits.CONTEXT_ELEMENTS
+            case {"type": "actions", "elements": elements}:
+                check_buttons(elements)
+            case {"type": "input", "label": {"text": text}, "element": element}:
+                assert units(text) <= limits.INPUT_LABEL
+                assert element["max_length"] <= limits.INPUT_LENGTH
+            case {"type": "rich_text"}:
+                assert all(units(text) <= limits.SECTION_TEXT for _, text in texts(block))
+
+
+def check_buttons(row: Sequence[Mapping[str, Any]]) -> None:
+    assert len(row) <= limits.ACTIONS_ELEMENTS
+    for button in row:
+        assert units(button["text"]["text"]) <= limits.BUTTON_TEXT
+        assert units(button["value"]) <= limits.BUTTON_VALUE
+        assert units(button["action_id"]) <= limits.ACTION_ID
+        assert units(button["accessibility_label"]) <= limits.BUTTON_LABEL
 
 
 def check_by_the_sdk(blocks: Sequence[Any]) -> None:

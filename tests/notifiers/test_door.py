@@ -6,7 +6,7 @@ import sys
 import pytest
 
 import notifiers
-from notifiers import names
+from notifiers import limits, names
 
 
 def test_the_door_offers_what_it_says_in_order() -> None:
@@ -38,4 +38,4 @@ def test_no_two_things_in_slack_go_by_one_name() -> None:
     actions += [names.ANSWER, names.DECLINE, names.REASON_INPUT, names.ANSWER_INPUT]
 
     assert len(set(actions)) == len(actions)
-    assert all(len(value) <= 255 for value in given)
+    assert all(len(value) <= limits.ACTION_ID for value in given)
