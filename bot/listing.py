@@ -11,7 +11,7 @@ from engine.events import RunEvent
 from engine.tickets import RemoteInput, Resolution, ResumeTicket
 from notifiers import wording
 from notifiers.arguments import summary
-from notifiers.text import mrkdwn, one_line
+from notifiers.text import made_mrkdwn, mrkdwn, one_line
 
 _MOST_LINES = 20
 _EVENTS = 5
@@ -114,7 +114,7 @@ def _section(title: str, lines: Sequence[str]) -> str:
 
 
 def _ticket_lines(notice: TicketNotice, *, concerned: bool) -> list[str]:
-    asked = mrkdwn(wording.question(notice), _WORDS)
+    asked = made_mrkdwn(wording.question(notice), _WORDS)
     lines = [f"`{notice.ref}` {asked} {_state(notice, notice.resolution)}"]
     if not concerned:
         return lines

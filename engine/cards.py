@@ -30,7 +30,7 @@ class Role(StrEnum):
 class CardKey(Frozen):
     """Names one card: of which run, about what, in which role, through which notifier.
 
-    ``subject`` is an approval id, or ``outcome``. ``copy_of`` is empty for the card that the
+    ``subject`` is an approval id, or ``outcome``. ``duplicate`` is empty for the card that the
     engine wanted; a second post of it (its receipt was lost) is a row of its own, named by where
     it is.
     """

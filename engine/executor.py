@@ -13,6 +13,7 @@ from engine.errors import (
     ConfigurationError,
     ModelRequestError,
     RefTakenError,
+    StoreUnavailableError,
     UndecodableRecordError,
 )
 from engine.gate import Gate
@@ -36,6 +37,8 @@ from engine.tools import Ending, Toolbox, ToolShelf
 
 MAX_RETRIES = 5
 MAX_LOSSES = 8
+# Together well under a lease, so a result in hand outlives a store that is away for a moment.
+_PAUSES_S = (0.05, 0.2, 0.5, 1.0, 2.0)
 
 Transition = Callable[[Run, Moment], Change | None]
 
@@ -126,7 +129,7 @@ class _Journey:
             if change is None:
                 return False
             try:
-                await self.store.commit(change, self.claim)
+                await self._commit(change)
             except RefTakenError:
                 continue
             except CommitConflictError:
@@ -134,6 +137,18 @@ class _Journey:
                 continue
             self._keep(change)
             return True
+
+    async def _commit(self, change: Change) -> None:
+        """Commit; a store that does not answer is asked again under the same commit id."""
+        for pause in _PAUSES_S:
+            try:
+                await self.store.commit(change, self.claim)
+            except StoreUnavailableError as error:
+                self.surroundings.report("worker", error)
+                await asyncio.sleep(pause)
+            else:
+                return
+        await self.store.commit(change, self.claim)
 
     async def fail(self, code: str, message: str) -> None:
         failure = Failure(code=code, message=message)

@@ -3,7 +3,7 @@
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -89,11 +89,6 @@ class Database:
     def change(self, sql: str, parameters: Parameters = ()) -> int:
         """Write inside a transaction; return the number of rows changed."""
         return self._execute(sql, parameters).rowcount
-
-    def change_each(self, sql: str, rows: Iterable[Parameters]) -> None:
-        """Write several rows inside a transaction."""
-        for row in rows:
-            self._execute(sql, row)
 
     def lite(self, sql: str, parameters: Parameters = ()) -> int:
         """Write with one statement that other processes see but power loss may undo."""
