@@ -15,9 +15,15 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.directory import SlackDirectory, SlackIdentity, error_code
 from bot.logs import report_fault
 from bot.settings import Purpose, Settings, SettingsError, proxy_for
-from engine import Agent, RunEngine, Via
+from engine import Actor, Agent, RunEngine, Via
 from engine.cards import Notice, Notifier, Receipt
-from engine.errors import ConfigurationError, DeliveryError, StoreUnavailableError
+from engine.errors import (
+    ConfigurationError,
+    DeliveryError,
+    DirectoryUnavailableError,
+    StoreUnavailableError,
+)
+from engine.identity import Directory, Standing
 from engine.ids import Surroundings
 from engine.store import Store
 from engine.stores import MemoryStore, SqliteStore
@@ -76,6 +82,31 @@ class ElsewhereNotifier:
 
         """
         raise DeliveryError("cards are delivered by the serving process")
+
+
+class DirectoryOnDemand:
+    """Slack's word on who someone is, fetched only when an answer is to be judged.
+
+    For a terminal process: a command that only looks needs no Slack.
+    """
+
+    def __init__(self, settings: Settings, around: Surroundings) -> None:
+        """Take the settings, with a bot token."""
+        self._settings = settings
+        self._around = around
+
+    async def describe(self, actor: Actor) -> Standing:
+        """Return the actor's standing in the workspace of the bot token.
+
+        Raises:
+            DirectoryUnavailableError: Slack does not answer, or refuses the token.
+
+        """
+        try:
+            async with _open_slack(self._settings, self._around, pauses=()) as slack:
+                return await slack.directory.describe(actor)
+        except SettingsError as error:
+            raise DirectoryUnavailableError(str(error)) from error
 
 
 @asynccontextmanager
@@ -161,9 +192,17 @@ def _wire(
         agents=agents,
         resume_secret=[secret.get_secret_value() for secret in settings.resume_secrets],
         notifiers={SLACK: notifier},
-        directory=slack.directory if slack is not None else None,
+        directory=_directory(settings, around, slack),
         surroundings=around,
     )
+
+
+def _directory(
+    settings: Settings, around: Surroundings, slack: SlackSide | None
+) -> Directory | None:
+    if slack is not None:
+        return slack.directory
+    return DirectoryOnDemand(settings, around) if settings.slack_bot_token else None
 
 
 def _make_store(settings: Settings, around: Surroundings) -> Store:

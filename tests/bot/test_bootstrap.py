@@ -10,10 +10,16 @@ from bot.bootstrap import load_agents, open_runtime
 from bot.local_slack import Fault, FaultKind, LocalSlack
 from bot.settings import Purpose, SettingsError, given_settings
 from engine import Agent, Allow, InvalidAgentDefinitionError
-from engine.errors import DeliveryError, StoreVersionError
+from engine.errors import (
+    DeliveryError,
+    DirectoryUnavailableError,
+    NotAllowedError,
+    Refusal,
+    StoreVersionError,
+)
 from engine.identity import Actor, Via
 from engine.ids import PersonId
-from tests.bot.stage import BOB, RESUME_SECRET, deployer, on_stage, settings_for
+from tests.bot.stage import BOB, GONE, GUEST, RESUME_SECRET, deployer, on_stage, settings_for
 from tests.engine.scripted import Ledger
 
 AGENTS = """
@@ -167,3 +173,55 @@ async def test_two_agents_of_one_name_are_refused() -> None:
     agents: list[Agent] = [deployer(Ledger()), deployer(Ledger())]
     with pytest.raises(InvalidAgentDefinitionError, match="two agents"):
         await open_runtime(terminal(), agents=agents).__aenter__()
+
+
+@pytest.mark.parametrize(
+    ("operator", "refusal"), [(GUEST, Refusal.GUEST), (GONE, Refusal.DEACTIVATED)]
+)
+async def test_where_slack_is_set_a_terminal_judges_its_operator_by_slack(
+    tmp_path: Path, operator: str, refusal: Refusal
+) -> None:
+    store_url = f"sqlite:///{tmp_path / 'store.sqlite'}"
+    async with on_stage(store_url=store_url) as on:
+        run, _ = await on.park(owner=operator)
+        settings = given_settings(
+            Purpose.TERMINAL,
+            slack_bot_token=on.slack.bot_token,
+            slack_api_url=on.slack.api_url,
+            store_url=store_url,
+            resume_secrets=RESUME_SECRET,
+        )
+        async with open_runtime(settings, agents=()) as terminal:
+            assert run.waiting is not None
+            token = await terminal.engine.token_for(run.waiting.ref, Via.TERMINAL)
+            actor = Actor(id=PersonId(operator), via=Via.TERMINAL)
+
+            with pytest.raises(NotAllowedError) as refused:
+                await terminal.engine.resume(token, Allow(), actor=actor)
+
+        assert refused.value.refusal is refusal
+        assert await on.run(run.id) == run
+
+
+async def test_a_terminal_that_cannot_ask_slack_lets_nobody_through(tmp_path: Path) -> None:
+    store_url = f"sqlite:///{tmp_path / 'store.sqlite'}"
+    async with on_stage(store_url=store_url) as on:
+        run, _ = await on.park()
+        on.slack.faults.plant(Fault(kind=FaultKind.ERROR, method="auth.test", error="fatal_error"))
+        settings = given_settings(
+            Purpose.TERMINAL,
+            slack_bot_token=on.slack.bot_token,
+            slack_api_url=on.slack.api_url,
+            store_url=store_url,
+            resume_secrets=RESUME_SECRET,
+        )
+        async with open_runtime(settings, agents=()) as terminal:
+            assert run.waiting is not None
+            token = await terminal.engine.token_for(run.waiting.ref, Via.TERMINAL)
+
+            with pytest.raises(DirectoryUnavailableError):
+                await terminal.engine.resume(
+                    token, Allow(), actor=Actor(id=PersonId(BOB), via=Via.TERMINAL)
+                )
+
+        assert await on.run(run.id) == run
