@@ -1,0 +1,36 @@
+"""The README's examples run as they are printed; only the model is the test's own."""
+
+import ast
+import inspect
+import re
+from collections.abc import Awaitable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from engine import RunStatus
+from tests.engine.scripted import repeat_results, script
+
+README = Path(__file__).parent.parent / "README.md"
+
+
+async def test_the_agent_and_its_test_without_slack_work_as_printed() -> None:
+    agent, trial = re.findall(r"```python\n(.*?)```", README.read_text("utf-8"), re.DOTALL)
+    names: dict[str, Any] = {}
+    await run(agent, names)
+    model = script([("deploy", {"version": "1.4.2", "env": "prod"})], repeat_results)
+    names["deployer"] = replace(names["deployer"], model=model)
+
+    await run(trial, names)
+
+    ended = await names["engine"].get_run(names["started"].run)
+    assert ended.status is RunStatus.SUCCEEDED
+    assert ended.output == "deploy=success:release 1.4.2 live in prod"
+
+
+async def run(source: str, names: dict[str, Any]) -> None:
+    """Run a block that may await at its top level."""
+    code = compile(source, "README.md", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    done: Awaitable[None] | None = eval(code, names)  # noqa: S307 - our own page
+    if inspect.isawaitable(done):
+        await done
