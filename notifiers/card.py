@@ -140,7 +140,9 @@ def _buttons(notice: TicketNotice, *, complete: bool) -> list[Block]:
         actions(
             button(*first, token, style="primary", label=f"{first[0]} {about}"),
             button("Deny", names.DENY, token, style="danger", label=f"Deny {about}"),
-            button("Deny with reason", names.DENY_REASON, token, label=f"Deny {about}, say why"),
+            button(
+                "Deny with reason", names.DENY_REASON, token, label=f"Deny with reason, {about}"
+            ),
         )
     ]
 
@@ -151,6 +153,10 @@ def _ref(notice: TicketNotice) -> str:
 
 def _foot(notice: TicketNotice, note: str) -> list[Block]:
     small = [plain(wording.reference(notice))]
+    if notice.resolution is None and isinstance(notice.target, RemoteInput):
+        small.append(
+            plain(f"or type: /holdshort answer {clip(notice.ref, limits.REF).text} <text>")
+        )
     if note:
         small.append(plain(clip(note, limits.QUOTE).text))
     return [context(*small)]

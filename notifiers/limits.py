@@ -66,6 +66,7 @@ PEOPLE: Final = 6
 RESULT: Final = 2000
 REASON: Final = 500
 REF: Final = 12
+SHORTEST_S: Final = 0.1
 MINUTE: Final = 60
 BOX_UNITS: Final = 2800
 """Characters in one box of a form; below SECTION_TEXT, as Slack gives rich_text no number."""

@@ -81,9 +81,11 @@ def _utc(at: datetime) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """Return how long a tool ran: ``3.2 s``, ``4 min 5 s``; empty if it is not known."""
+    """Return how long a tool ran: ``less than 0.1 s``, ``3.2 s``, ``4 min 5 s``; empty if unknown."""
     if seconds is None:
         return ""
+    if seconds < limits.SHORTEST_S:
+        return f"less than {limits.SHORTEST_S} s"
     if seconds < limits.MINUTE:
         return f"{seconds:.1f} s"
     minutes, rest = divmod(round(seconds), limits.MINUTE)

@@ -204,7 +204,7 @@ def test_nothing_is_said_of_an_effect_that_is_not_known() -> None:
     [
         (CallOutcome.SUCCEEDED, 3.24, 'Ran in 3.2 s: "live"'),
         (CallOutcome.SUCCEEDED, None, 'Ran: "live"'),
-        (CallOutcome.FAILED, 0.0, 'Failed after 0.0 s: "live"'),
+        (CallOutcome.FAILED, 0.0, 'Failed after less than 0.1 s: "live"'),
         (CallOutcome.FAILED, 125.0, 'Failed after 2 min 5 s: "live"'),
         (CallOutcome.RETRY, 1.0, 'Ran in 1.0 s and asked for another try: "live"'),
         (CallOutcome.DENIED, None, 'Did not run: "live"'),
