@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bot.cli_facts import tell_fact
+from bot.facts import tell_fact
 from bot.replies import FOR_SLACK
 from engine import Run
 from engine.cards import TicketNotice

@@ -119,7 +119,7 @@ def test_an_unforeseen_fault_is_a_line_and_no_traceback(
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError(f"out of luck {ESCAPE}")
 
-    monkeypatch.setattr("bot.cli_looks.list_runs", fail)
+    monkeypatch.setattr("bot.cli.looks.list_runs", fail)
 
     failed = terminal("runs", "list")
 
@@ -267,7 +267,7 @@ def test_help_is_given_without_any_settings(
 
 def test_the_command_line_itself_loads_nothing_heavy() -> None:
     heavy = ["aiohttp", "engine", "pydantic", "pydantic_ai", "rich", "slack_sdk", "slack_bolt"]
-    code = f"import sys, bot.cli; print([m for m in {heavy} if m in sys.modules])"
+    code = f"import sys, bot.cli.app; print([m for m in {heavy} if m in sys.modules])"
 
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, cwd=ROOT)
 
@@ -276,8 +276,8 @@ def test_the_command_line_itself_loads_nothing_heavy() -> None:
 
 def test_answering_never_loads_the_model_layer(path: Path) -> None:
     code = (
-        "import sys\nfrom bot import cli\nsys.argv = ['holdshort', 'approve', 'ABCDEF']\n"
-        "try:\n    cli.main()\nexcept SystemExit:\n    print('pydantic_ai' in sys.modules)"
+        "import sys\nfrom bot.cli import app\nsys.argv = ['holdshort', 'approve', 'ABCDEF']\n"
+        "try:\n    app.main()\nexcept SystemExit:\n    print('pydantic_ai' in sys.modules)"
     )
 
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, cwd=ROOT)

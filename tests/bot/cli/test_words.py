@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from bot.cli_errors import explain
-from bot.cli_facts import tell_fact, tell_resolution
+from bot.cli.errors import explain
+from bot.facts import tell_fact, tell_resolution
 from engine import Actor, Agent, Allow, Answer, Decision, Deny, Settle, Verdict, Via, ask_human
 from engine.entries import CallOutcome
 from engine.errors import ConfigurationError, StoreUnavailableError

@@ -1,7 +1,7 @@
 """Looking at runs from the terminal, and cancelling one."""
 
-from bot.cli_engine import Terminal, at_terminal
-from bot.cli_screen import Screen, event_as_json, print_run, print_runs, run_as_json
+from bot.cli.screen import Screen, event_as_json, print_run, print_runs, run_as_json
+from bot.cli.terminal import Terminal, at_terminal
 from bot.settings import SettingsError
 from engine import Run, RunStatus, Via
 from engine.cards import TicketNotice

@@ -9,8 +9,8 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from bot.cli_facts import tell_fact
 from bot.console import open_console
+from bot.facts import tell_fact
 from engine.cards import TicketNotice
 from engine.events import RunEvent
 from engine.runs import Run
