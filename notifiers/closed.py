@@ -77,7 +77,8 @@ def sentence(notice: TicketNotice, end: Resolution) -> str:
         return f"Nobody decided: {about} {_silence(notice)} at {wording.time_of(end.at)}."
     if not _by_a_person(end):
         return f"{verdict(notice, end)}: {about}. The run ended before anyone decided."
-    parts = [f"{verdict(notice, end)} by {wording.actor(end.actor)}: {about}."]
+    stop = "" if about.endswith('"') else "."
+    parts = [f"{verdict(notice, end)} by {wording.actor(end.actor)}: {about}{stop}"]
     parts += [made_mrkdwn(line, limits.FALLBACK_PART) for line in _lines(notice, end)]
     return " ".join(parts)
 
@@ -133,6 +134,7 @@ def _about(notice: TicketNotice) -> str:
         case ToolPermission() | OutcomeUnknown():
             return summary(notice.arguments)
         case RemoteInput(prompt=prompt):
-            return f"Asked: {quote(prompt, limits.SUMMARY)}"
+            fits = wording.fits_a_title(prompt)
+            return "" if fits else f"Asked: {quote(prompt, limits.SUMMARY)}"
         case _:
             assert_never(notice.target)

@@ -10,7 +10,7 @@ from engine.identity import Actor, Via
 from engine.ids import PersonId
 from engine.tickets import OutcomeUnknown, RemoteInput, ToolPermission
 from notifiers import limits
-from notifiers.text import Style, clip, mrkdwn, one_line
+from notifiers.text import Style, clip, made_mrkdwn, mrkdwn, one_line
 
 _SLACK_ID = re.compile(r"[UW][A-Z0-9]+\Z")
 _NAME = 80
@@ -18,12 +18,13 @@ _NAME = 80
 
 def name(text: str) -> str:
     """Return an agent's or a tool's name for plain text."""
-    return clip(text, _NAME).text
+    part = clip(text, _NAME, Style.NAME)
+    return part.text if part.complete else f"{part.text}\u2026"
 
 
 def marked_name(text: str) -> str:
-    """Return an agent's or a tool's name for mrkdwn."""
-    return mrkdwn(text, _NAME)
+    """Return the same name for mrkdwn, where it reads the same."""
+    return made_mrkdwn(name(text), 6 * _NAME)
 
 
 def is_slack_person(who: PersonId) -> bool:
@@ -92,19 +93,37 @@ def duration(seconds: float | None) -> str:
     return f"{minutes} min {rest} s"
 
 
+def title(notice: TicketNotice) -> str:
+    """Return what is asked, for plain text, to those whom it concerns."""
+    if isinstance(notice.target, RemoteInput):
+        return subject(notice)
+    return question(notice)
+
+
 def subject(notice: TicketNotice) -> str:
     """Return what a ticket is about in a few words, for plain text."""
     match notice.target:
         case ToolPermission(tool=tool) | OutcomeUnknown(tool=tool):
             return name(tool)
-        case RemoteInput():
-            return f"{name(notice.agent)}'s question"
+        case RemoteInput(prompt=prompt):
+            return _in_short(prompt)
         case _:
             assert_never(notice.target)
 
 
+def _in_short(prompt: str) -> str:
+    """Return a question in quotes, so that it passes for no word of ours."""
+    part = clip(one_line(prompt), limits.TITLE, Style.QUOTED)
+    return f'"{part.text}"' if part.complete else f'"{part.text}…"'
+
+
+def fits_a_title(prompt: str) -> bool:
+    """Tell whether a title shows all of a question, as it is."""
+    return prompt == one_line(prompt) and clip(prompt, limits.TITLE, Style.QUOTED).complete
+
+
 def question(notice: TicketNotice) -> str:
-    """Return what is asked, for plain text."""
+    """Return what kind of thing is asked, for plain text: nothing of what it contains."""
     match notice.target:
         case ToolPermission(tool=tool):
             return f"Run {name(tool)}?"
