@@ -25,7 +25,7 @@ from notifiers.blocks import (
 )
 from notifiers.closed import closed_card
 from notifiers.sheet import argument_blocks
-from notifiers.text import Style, clip, made_mrkdwn, mrkdwn, one_line
+from notifiers.text import Style, clip, clip_prose, made_mrkdwn, mrkdwn, one_line
 
 DOT = " \u00b7 "
 
@@ -81,7 +81,7 @@ def _permission(notice: TicketNotice) -> list[Block]:
 
 
 def _says(notice: TicketNotice) -> list[Block]:
-    said = clip(one_line(notice.says), limits.QUOTE)
+    said = clip_prose(notice.says, limits.QUOTE)
     label = f"{wording.name(notice.agent)} says"
     return [quotation(said.text, label, said.note)] if said.text else []
 

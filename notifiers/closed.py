@@ -124,7 +124,8 @@ def _became(notice: TicketNotice, end: Resolution) -> str:
     """Return what became of the call, where the decision let it run."""
     match end.decision:
         case Allow() | Settle(outcome="not_happened"):
-            return wording.effect(notice.effect) if notice.effect else ""
+            elsewhere = f"all of it: /holdshort show {clip(notice.ref, limits.REF).text}"
+            return wording.effect(notice.effect, elsewhere) if notice.effect else ""
         case _:
             return ""
 

@@ -70,6 +70,7 @@ PEOPLE: Final = 6
 RESULT: Final = 2000
 REASON: Final = 500
 REF: Final = 12
+DIGEST: Final = 8
 SHORTEST_S: Final = 0.1
 MINUTE: Final = 60
 BOX_UNITS: Final = 2800

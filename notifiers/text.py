@@ -175,10 +175,28 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def quote(text: str, limit: int) -> str:
-    """Return prose in double quotes on one line, with a note if some is hidden."""
-    part = clip(one_line(text), limit, Style.QUOTED)
-    return f'"{part.text}"' + (f" ({part.note})" if part.note else "")
+def clip_prose(text: str, limit: int, style: Style = Style.LINE) -> Clip:
+    """Return the beginning of prose on one line; what is counted are the text's own characters."""
+    part = clip(one_line(text), limit, style)
+    shown = len(text) if part.complete else _reached(text, part.shown)
+    return Clip(part.text, shown, len(text))
+
+
+def _reached(text: str, shown: int) -> int:
+    """Return how many characters of a text the first ``shown`` on one line stand for."""
+    for word in re.finditer(r"\S+", text):
+        if shown <= len(word[0]):
+            return word.start() + shown
+        shown -= len(word[0]) + 1
+    return len(text)
+
+
+def quote(text: str, limit: int, elsewhere: str = "") -> str:
+    """Return prose in double quotes on one line; if some is hidden, how much, and where it is."""
+    part = clip_prose(text, limit, Style.QUOTED)
+    if part.complete:
+        return f'"{part.text}"'
+    return f'"{part.text}" ({part.note}{elsewhere and f"; {elsewhere}"})'
 
 
 def mrkdwn(text: str, limit: int, style: Style = Style.MRKDWN) -> str:

@@ -219,9 +219,14 @@ def test_the_end_of_a_call_is_told(
     )
 
 
-def test_a_long_result_is_shortened_and_says_so() -> None:
-    effect = finished(CallOutcome.SUCCEEDED, "x" * 500)
-    assert '" (shortened)' in shown(ask_card(closed(Allow(), effect=effect)).blocks)
+def test_a_long_result_is_shortened_and_says_by_how_much_and_where_the_rest_is() -> None:
+    effect = finished(CallOutcome.SUCCEEDED, "x" * 12_340)
+    said = shown(ask_card(closed(Allow(), effect=effect)).blocks)
+
+    assert (
+        f'Ran in 3.2 s: "{"x" * 300}" (first 300 of 12,340 characters;'
+        " all of it: /holdshort show K7F3QD)"
+    ) in said
 
 
 def test_a_long_question_is_cut_and_says_where_the_rest_is() -> None:

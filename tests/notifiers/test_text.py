@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from notifiers.text import Style, alphabets, clip, inert, mrkdwn, pieces, quote, units
+from notifiers.text import Style, alphabets, clip, clip_prose, inert, mrkdwn, pieces, quote, units
 from notifiers.wording import marked_name, name
 from tests.notifiers.effort import NORMAL, QUICK
 from tests.notifiers.judge import BLANKS, HIDDEN, check_mrkdwn, check_visible
@@ -216,6 +216,17 @@ def test_a_text_made_inert_can_be_cut_again_without_being_escaped_again() -> Non
 def test_quoted_prose_is_one_line_and_tells_of_a_cut() -> None:
     assert quote('say "hi"\n\nthere', 100) == '"say \\"hi\\" there"'
     assert quote("abcdef", 3) == '"abc" (first 3 of 6 characters)'
+    assert quote("abcdef", 3, "see x") == '"abc" (first 3 of 6 characters; see x)'
+
+
+@pytest.mark.parametrize(
+    ("limit", "shown"), [(1, 3), (2, 4), (3, 7), (4, 8), (5, 9), (0, 2), (99, 11)]
+)
+def test_of_prose_the_characters_are_counted_that_it_has_and_not_that_it_takes(
+    limit: int, shown: int
+) -> None:
+    part = clip_prose("  ab\n\n\nc d\n", limit)
+    assert (part.shown, part.total) == (shown, 11)
 
 
 @pytest.mark.parametrize(
