@@ -17,7 +17,7 @@ from engine.events import RunEvent
 from engine.ids import ApprovalId, Clock, Ref, RunId, utc_now
 from engine.runs import Run
 from engine.store import Change, Claim, Done, Found, Loaded, Page, RunFilter
-from engine.stores import sqlite_cards, sqlite_claims, sqlite_commit, sqlite_reads
+from engine.stores import sqlite_cards, sqlite_claims, sqlite_commit, sqlite_purge, sqlite_reads
 from engine.stores.sqlite_bell import Bell
 from engine.stores.sqlite_database import (
     MEMORY,
@@ -211,6 +211,16 @@ class SqliteStore:
         """Return the earliest moment at which a ticket, lease, card or retry falls due."""
         return await self._thread.run(
             lambda database: sqlite_reads.next_due(database, self._clock, self._readable)
+        )
+
+    async def purge(self, older_than: datetime, limit: int, *, dry_run: bool = False) -> int:
+        """Remove, wholly and in one step, up to ``limit`` runs that ended before a moment.
+
+        The file does not shrink: what they took up is used again.
+        """
+        return await self._thread.run(
+            lambda database: sqlite_purge.purge(database, older_than, limit, dry_run=dry_run),
+            writes=Writes.NOTHING if dry_run else Writes.FULL,
         )
 
     async def close(self) -> None:

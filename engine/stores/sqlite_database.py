@@ -252,7 +252,10 @@ def _prepare(connection: sqlite3.Connection, options: Options) -> None:
     connection.execute("BEGIN IMMEDIATE")
     # Again, now that no other process can be making the schema.
     if _check_version(connection, options.path) == 0:
-        _create(connection)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+    for statement in _statements(files("engine.stores").joinpath("schema.sql").read_text("utf-8")):
+        connection.execute(statement)
     connection.execute("COMMIT")
 
 
@@ -272,14 +275,6 @@ def _check_version(connection: sqlite3.Connection, path: str) -> int:
             f"{path} has schema {version}; this Holdshort knows {SCHEMA_VERSION}: upgrade it"
         )
     return int(version)
-
-
-def _create(connection: sqlite3.Connection) -> None:
-    schema = files("engine.stores").joinpath("schema.sql").read_text("utf-8")
-    for statement in _statements(schema):
-        connection.execute(statement)
-    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
 def _statements(script: str) -> Iterator[str]:
