@@ -14,7 +14,8 @@ CREATE TABLE runs (
     concurrency_key TEXT NOT NULL,
     priority        INTEGER NOT NULL,
     -- Claimable from here on. While the run is claimed this is the end of the lease, so that one
-    -- index finds both the runs nobody holds and those whose holder was lost.
+    -- index finds both the runs nobody holds and those whose holder was lost. While the run waits:
+    -- since when.
     ready_at        INTEGER NOT NULL,
     -- Another run holds the concurrency key. Kept as a fact, so that a claim need not pass over
     -- every run that queues behind a held key.
@@ -30,6 +31,7 @@ CREATE INDEX runs_queue ON runs (priority, ready_at) WHERE status = 'queued' AND
 CREATE INDEX runs_of_key ON runs (concurrency_key, blocked, priority DESC, ready_at)
     WHERE status = 'queued' AND concurrency_key <> '';
 CREATE INDEX runs_deadline ON runs (deadline) WHERE deadline IS NOT NULL;
+CREATE INDEX runs_waiting ON runs (ready_at) WHERE status = 'waiting';
 CREATE INDEX runs_status ON runs (status);
 CREATE INDEX runs_agent ON runs (agent, status);
 CREATE INDEX runs_owner ON runs (owner, status);
