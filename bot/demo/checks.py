@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from bot.demo_people import ALICE, BOB, REASON, newest
-from bot.demo_scene import RunScene, Scene, Seen
+from bot.demo.people import ALICE, BOB, REASON, newest
+from bot.demo.scene import RunScene, Scene, Seen
 from engine import RunStatus
 from engine.cards import Role
 from engine.events import TicketClosed

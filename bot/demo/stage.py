@@ -14,7 +14,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from bot.bootstrap import open_runtime
-from bot.demo_people import BOB, CAROL, DEPLOYS
+from bot.demo.people import BOB, CAROL, DEPLOYS
 from bot.local_slack import LocalSlack
 from bot.logs import configure_logs
 from bot.server import serve
@@ -55,7 +55,7 @@ def load_agent(ledger: Path, approval_timeout: timedelta) -> Agent:
         ConfigurationError: it cannot be loaded, such as for want of a model's library.
 
     """
-    checkout = Path(__file__).parents[1]
+    checkout = Path(__file__).parents[2]
     if not (checkout / "examples" / "deployer.py").is_file():
         raise ConfigurationError("the demo plays examples/deployer.py: run it in a checkout")
     if str(checkout) not in sys.path:

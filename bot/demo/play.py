@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from bot.console import open_console
-from bot.demo_checks import complaints
-from bot.demo_people import People
-from bot.demo_scene import Viewer
-from bot.demo_stage import Stage, is_scripted, load_agent, moves, scratch_folder, serve_agent
-from bot.demo_story import Story, StuckError
-from bot.demo_telling import Teller
+from bot.demo.checks import complaints
+from bot.demo.people import People
+from bot.demo.scene import Viewer
+from bot.demo.stage import Stage, is_scripted, load_agent, moves, scratch_folder, serve_agent
+from bot.demo.story import Story, StuckError
+from bot.demo.telling import Teller
+from bot.demo.transcript import Transcript
 from bot.local_slack import ControlError, LocalSlack, LocalSlackClient, User
 from bot.local_slack_port import listen
 from bot.stopping import told_to_stop
-from bot.transcript import Transcript
 
 INTERRUPTED = 130
 _SOON = timedelta(seconds=3)

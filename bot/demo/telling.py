@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from bot.demo_scene import Place, RunScene, Scene, Seen
+from bot.demo.scene import Place, RunScene, Scene, Seen
+from bot.demo.transcript import Line, Tone
 from bot.local_slack import Delivery, Kind
-from bot.transcript import Line, Tone
 from engine.cards import Role
 from engine.entries import CallOutcome
 from engine.events import (

@@ -18,7 +18,7 @@ _CHANNEL, _OPERATOR = "C0DEPLOYS", "U0ALICE"
 
 def serve() -> int:
     """Serve as the environment says; return the exit status."""
-    from bot.server import serve_forever  # noqa: PLC0415 - the local Slack alone needs no bot
+    from bot.server import serve_forever
 
     return serve_forever(read_settings(Purpose.SERVE))
 

@@ -2,8 +2,8 @@
 
 import json
 
-from bot.cli_engine import Terminal, at_terminal
-from bot.cli_screen import Screen
+from bot.cli.screen import Screen
+from bot.cli.terminal import Terminal, at_terminal
 from bot.replies import FOR_TERMINAL, recorded, started
 from bot.settings import SettingsError
 from engine import Decision, Origin, Via

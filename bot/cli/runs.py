@@ -38,7 +38,7 @@ def list_(
     as_json: AsJson = False,
 ) -> None:
     """List runs, newest first."""
-    from bot.cli_looks import list_runs  # noqa: PLC0415
+    from bot.cli.looks import list_runs
 
     list_runs(tuple(status or ()), agent=agent, owner=owner, limit=limit, as_json=as_json)
 
@@ -46,7 +46,7 @@ def list_(
 @app.command()
 def show(*, ref: Ref, as_json: AsJson = False) -> None:
     """Show a run: what it waits for, with all arguments, and what happened so far."""
-    from bot.cli_looks import show_run  # noqa: PLC0415
+    from bot.cli.looks import show_run
 
     show_run(ref, as_json=as_json)
 
@@ -54,7 +54,7 @@ def show(*, ref: Ref, as_json: AsJson = False) -> None:
 @app.command()
 def cancel(ref: Ref) -> None:
     """Cancel a run, as HOLDSHORT_OPERATOR."""
-    from bot.cli_looks import cancel_run  # noqa: PLC0415
+    from bot.cli.looks import cancel_run
 
     cancel_run(ref)
 
@@ -74,13 +74,13 @@ def resolve(
     ] = False,
 ) -> None:
     """Settle a call whose outcome was lost, as HOLDSHORT_OPERATOR."""
-    from bot.cli_answers import decide  # noqa: PLC0415
+    from bot.cli.answers import decide
 
     decide(ref, _settlement(happened, not_happened=not_happened, abandon=abandon))
 
 
 def _settlement(happened: str | None, *, not_happened: bool, abandon: bool) -> "Settle":
-    from engine import Settle  # noqa: PLC0415
+    from engine import Settle
 
     if (happened is not None) + not_happened + abandon != 1:
         raise typer.BadParameter("say one of --happened VALUE, --not-happened, --abandon")

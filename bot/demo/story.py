@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import Callable
 from datetime import timedelta
 
-from bot.demo_scene import Scene, Viewer
-from bot.demo_telling import Teller
-from bot.transcript import Transcript
+from bot.demo.scene import Scene, Viewer
+from bot.demo.telling import Teller
+from bot.demo.transcript import Transcript
 
 LONGEST_LOOK_AWAY = timedelta(seconds=1)
 _MOMENT = timedelta(milliseconds=30)

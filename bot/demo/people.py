@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from bot.demo_reading import buttons_of
-from bot.demo_scene import RunScene, Scene
-from bot.demo_story import Story, StuckError
+from bot.demo.reading import buttons_of
+from bot.demo.scene import RunScene, Scene
+from bot.demo.story import Story, StuckError
 from bot.local_slack import ActResult, LocalSlackClient
 from engine.tickets import OutcomeUnknown, RemoteInput, ResumeTicket, ToolPermission
 from notifiers import names

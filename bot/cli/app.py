@@ -7,7 +7,7 @@ from typing import Annotated, NoReturn
 import typer
 from typer.exceptions import TyperException
 
-from bot import cli_runs
+from bot.cli import runs
 
 _PORT = 8786
 
@@ -15,13 +15,13 @@ app = typer.Typer(
     name="holdshort",
     help="Holds an agent's dangerous tool calls until a person clears them.",
     invoke_without_command=True,
-    callback=cli_runs.help_if_alone,
+    callback=runs.help_if_alone,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.add_typer(cli_runs.app, name="runs")
+app.add_typer(runs.app, name="runs")
 
 Ref = Annotated[str, typer.Argument(help="The six characters on the card.", metavar="REF")]
 
@@ -44,7 +44,7 @@ def demo(
     keep: Annotated[bool, typer.Option("--keep", help="Keep the scratch folder.")] = False,
 ) -> None:
     """Show one approval from end to end on this machine, with a small Slack of its own."""
-    from bot.demo import DemoOptions, play  # noqa: PLC0415
+    from bot.demo.play import DemoOptions, play
 
     raise typer.Exit(play(DemoOptions(decide=decide, port=port, keep=keep)))
 
@@ -52,7 +52,7 @@ def demo(
 @app.command()
 def serve() -> None:
     """Serve Slack and advance runs, as the environment says."""
-    from bot.cli_serve import serve as run  # noqa: PLC0415
+    from bot.cli.serving import serve as run
 
     raise typer.Exit(run())
 
@@ -70,7 +70,7 @@ def start(
     key: Annotated[str, typer.Option(help="Idempotency key: a repeat returns the same run.")] = "",
 ) -> None:
     """Start a run; a serving process advances it."""
-    from bot.cli_answers import start_run  # noqa: PLC0415
+    from bot.cli.answers import start_run
 
     start_run(agent, text, owner=owner, context=context, key=key)
 
@@ -78,8 +78,8 @@ def start(
 @app.command()
 def approve(ref: Ref) -> None:
     """Approve a tool call, as HOLDSHORT_OPERATOR."""
-    from bot.cli_answers import decide  # noqa: PLC0415
-    from engine import Allow  # noqa: PLC0415
+    from bot.cli.answers import decide
+    from engine import Allow
 
     decide(ref, Allow())
 
@@ -90,8 +90,8 @@ def deny(
     reason: Annotated[list[str] | None, typer.Argument(help="Told to the model.")] = None,
 ) -> None:
     """Deny a tool call, or decline a question, as HOLDSHORT_OPERATOR."""
-    from bot.cli_answers import decide  # noqa: PLC0415
-    from engine import Deny  # noqa: PLC0415
+    from bot.cli.answers import decide
+    from engine import Deny
 
     decide(ref, Deny(reason=" ".join(reason or ())))
 
@@ -99,8 +99,8 @@ def deny(
 @app.command()
 def answer(ref: Ref, text: Annotated[list[str], typer.Argument(help="Your answer.")]) -> None:
     """Answer a question, as HOLDSHORT_OPERATOR."""
-    from bot.cli_answers import decide  # noqa: PLC0415
-    from engine import Answer  # noqa: PLC0415
+    from bot.cli.answers import decide
+    from engine import Answer
 
     decide(ref, Answer(value=" ".join(text)))
 
@@ -110,7 +110,7 @@ def slack(
     port: Annotated[int, typer.Option(min=0, max=65535, help="Where the page is.")] = _PORT,
 ) -> None:
     """Run the local Slack alone, to serve your own agents against."""
-    from bot.cli_serve import serve_local_slack  # noqa: PLC0415
+    from bot.cli.serving import serve_local_slack
 
     raise typer.Exit(serve_local_slack(port))
 
@@ -122,7 +122,7 @@ def manifest(
     ] = "",
 ) -> None:
     """Print the Slack app's manifest."""
-    from bot.manifest import manifest_text  # noqa: PLC0415
+    from bot.manifest import manifest_text
 
     sys.stdout.write(manifest_text(url))
 
@@ -134,7 +134,7 @@ def main() -> None:
     except TyperException as error:
         fail(f"{error.format_message().rstrip('.')}; see holdshort --help", error.exit_code)
     except Exception as error:  # noqa: BLE001 - people get a line, never a traceback
-        from bot.cli_errors import explain  # noqa: PLC0415
+        from bot.cli.errors import explain
 
         fail(*explain(error))
     sys.exit(status or 0)

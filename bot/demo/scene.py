@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from bot.demo_reading import buttons_of, read_text
+from bot.demo.reading import buttons_of, read_text
 from bot.local_slack import Delivery, LocalSlackClient
 from engine import Run, RunEngine, RunStatus
 from engine.cards import Card, CardKey, Role
