@@ -165,7 +165,7 @@ def _print_arguments(screen: Screen, notice: TicketNotice) -> None:
         else:
             screen.box(f"{row.name} ({row.note}):")
             screen.box(row.raw)
-    screen.line(f"    {short_digest(notice.digest)}", "dim")
+    screen.box(short_digest(notice.digest))
 
 
 def _commands(notice: TicketNotice) -> Iterator[str]:
