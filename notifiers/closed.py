@@ -17,6 +17,7 @@ from engine.tickets import (
 from notifiers import limits, wording
 from notifiers.arguments import summary
 from notifiers.blocks import Block, Message, context, header, marked, message, plain, section
+from notifiers.sheet import secret_of
 from notifiers.text import clip, made_mrkdwn, quote
 
 _FOUND = {
@@ -34,7 +35,7 @@ def closed_card(
     blocks.append(section(marked(who_and_when(notice, end))))
     if not brief:
         blocks += _what(notice, end)
-    small = [plain(wording.reference(notice))]
+    small = [plain(f"{wording.risk(notice)} {wording.reference(notice)}".strip())]
     if note:
         small.append(plain(clip(note, limits.QUOTE).text))
     return message(sentence(notice, end), [*blocks, context(*small)])
@@ -133,7 +134,7 @@ def _became(notice: TicketNotice, end: Resolution) -> str:
 def _about(notice: TicketNotice) -> str:
     match notice.target:
         case ToolPermission() | OutcomeUnknown():
-            return summary(notice.arguments)
+            return summary(notice.arguments, secret_of(notice))
         case RemoteInput(prompt=prompt):
             fits = wording.fits_a_title(prompt)
             return "" if fits else f"Asked: {quote(prompt, limits.SUMMARY)}"

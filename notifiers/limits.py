@@ -20,6 +20,9 @@ ACTION_ID: Final = 255
 BUTTON_TEXT: Final = 75
 BUTTON_VALUE: Final = 2000
 BUTTON_LABEL: Final = 75
+CONFIRM_TITLE: Final = 100
+CONFIRM_TEXT: Final = 300
+CONFIRM_BUTTON: Final = 30
 INPUT_LENGTH: Final = 3000
 INPUT_LABEL: Final = 2000
 
@@ -57,8 +60,8 @@ NAME: Final = 120
 """A longer argument name does not fit a label."""
 QUOTED_NAME: Final = 40
 """A longer name in quotes does not share a line with its value."""
-TITLE: Final = 110
-"""A question as a title, of the closed card too: with what stands around it below HEADER_TEXT."""
+TITLE: Final = 130
+"""Someone's words as a title, of the closed card too: below HEADER_TEXT with what is around them."""
 QUESTION: Final = 1500
 QUOTE: Final = 300
 """The agent's words, a reason, an answer or a result, as quoted on a card."""

@@ -24,7 +24,7 @@ from notifiers.modals import (
 from notifiers.text import Style, inert
 from tests.notifiers.effort import QUICK
 from tests.notifiers.judge import check_view, shown
-from tests.notifiers.samples import HOSTILE, LOST, QUESTION, TOKEN, closed, ticket
+from tests.notifiers.samples import HOSTILE, LOST, QUESTION, RISKY, TOKEN, closed, ticket
 from tests.notifiers.test_text import texts
 from tests.notifiers.trees import trees
 
@@ -153,6 +153,14 @@ def test_whoever_denies_sees_the_same_arguments_as_on_the_card(arguments: Json) 
 
 def test_whoever_declines_sees_the_question() -> None:
     assert QUESTION.prompt in shown(deny_form(ticket(target=QUESTION))["blocks"])
+
+
+def test_the_forms_of_a_risky_call_tell_its_risk() -> None:
+    notice = ticket(**RISKY)
+    for view in (review_form(notice), deny_form(notice)):
+        check_view(view)
+        assert "\U0001f534 HIGH RISK" in shown(view["blocks"])
+        assert 'Run deploy "Deploy 1.4.2 to prod"?' in shown(view["blocks"])
 
 
 def find_input(view: View) -> dict[str, Any]:
