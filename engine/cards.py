@@ -51,7 +51,8 @@ class CardKey(Frozen):
 class Receipt(Frozen):
     """Where a card was shown: a place (a channel) and the message's id in it.
 
-    ``shown`` is false where the notifier decided that this card had nothing to add there.
+    ``shown`` is false where the notifier decided that this card had nothing to add there. ``also``
+    names further posts of the same card; each is given a row of its own, so it is never stored.
     """
 
     place: str
@@ -59,6 +60,7 @@ class Receipt(Frozen):
     link: str = ""
     note: str = ""
     shown: bool = True
+    also: "tuple[Receipt, ...]" = ()
 
 
 class Card(Frozen):

@@ -35,7 +35,9 @@ def closed_card(
     blocks.append(section(marked(who_and_when(notice, end))))
     if not brief:
         blocks += _what(notice, end)
-    small = [plain(f"{wording.risk(notice)} {wording.reference(notice)}".strip())]
+    small = [
+        plain(" \u00b7 ".join(filter(None, (wording.risk(notice), wording.reference(notice)))))
+    ]
     if note:
         small.append(plain(clip(note, limits.QUOTE).text))
     return message(sentence(notice, end), [*blocks, context(*small)])

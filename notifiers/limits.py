@@ -70,6 +70,10 @@ SUMMARY: Final = 240
 FALLBACK_PART: Final = 300
 PEOPLE: Final = 6
 """People named one by one before "and n more"."""
+DIRECT: Final = 8
+"""People who are asked one by one where there is no channel; Slack takes about a post a second."""
+DESCRIBED: Final = 80
+"""What a tool says of its call, as a title."""
 RESULT: Final = 2000
 REASON: Final = 500
 REF: Final = 12

@@ -116,12 +116,15 @@ def subject(notice: TicketNotice) -> str:
     match notice.target:
         case ToolPermission(tool=tool) | OutcomeUnknown(tool=tool):
             called, said = name(tool), notice.declared.title
-            room = limits.TITLE - units(called)
-            return f"{called} {_in_short(said, room)}" if said.strip() else called
+            return f"{called} {_in_short(said, _room(called))}" if said.strip() else called
         case RemoteInput(prompt=prompt):
             return _in_short(prompt, limits.TITLE)
         case _:
             assert_never(notice.target)
+
+
+def _room(called: str) -> int:
+    return min(limits.DESCRIBED, limits.TITLE - units(called))
 
 
 def _in_short(said: str, room: int) -> str:
