@@ -68,6 +68,10 @@ QUOTE: Final = 300
 SUMMARY: Final = 240
 """All arguments on one line: on a closed card, and in the phone's notification."""
 FALLBACK_PART: Final = 300
+SAID: Final = 160
+"""The same in a notification and in the owner's DM, with its note of what is cut."""
+FALLBACK_LINE: Final = 1200
+"""Room for such a line when everything in it is escaped."""
 PEOPLE: Final = 6
 """People named one by one before "and n more"."""
 DIRECT: Final = 8

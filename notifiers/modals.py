@@ -101,7 +101,7 @@ def review_form(
     meta = _meta(notice, page=shown.number, channel=channel, message=message)
     submit = "Approve" if shown.last else "Next"
     blocks = [*_review_head(notice, shown), *shown.blocks, *_review_end(notice, shown)]
-    title = f"Page {shown.number} of {shown.of}"
+    title = "Review" if shown.of == 1 else f"Page {shown.number} of {shown.of}"
     return _form(names.REVIEW_FORM, title, submit, blocks, meta)
 
 

@@ -117,6 +117,7 @@ def test_a_page_says_which_it_is_what_is_asked_and_what_exactly() -> None:
 def test_the_last_page_says_that_it_runs_exactly_this() -> None:
     view = review_form(ticket())
     assert submit(view) == "Approve"
+    assert view["title"] == {"type": "plain_text", "text": "Review", "emoji": False}
     assert "This is all of it. Approve runs exactly this." in shown(view["blocks"])
 
 
