@@ -14,6 +14,7 @@ from bot.answers import Desk
 from bot.bootstrap import Runtime, SlackSide, open_runtime
 from bot.health import Health, all_well, store_check, task_check
 from bot.logs import configure_logs, get_log
+from bot.reach import unheard
 from bot.settings import Settings, SettingsError, SlackMode
 from bot.slack_app import make_app
 from bot.slack_requests import MAX_BODY_BYTES, SignatureCheck
@@ -94,6 +95,8 @@ class Bot:
         if slack is not None and app is not None:
             # Its token was proven good when the runtime was opened.
             self.health.checks["slack"] = all_well
+            for line in unheard(engine.agents, self.runtime.settings.slack_channel):
+                _log.warning(line)
             self._connect(slack, app)
         _log.info("serving", url=self.url, mode=self.runtime.settings.slack_mode.value)
 
