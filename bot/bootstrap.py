@@ -272,7 +272,7 @@ async def _introduce(client: AsyncWebClient, pauses: Iterable[float]) -> SlackId
     """
     for pause in (*pauses, None):
         try:
-            return _read_identity((await client.auth_test()).data)
+            return read_identity((await client.auth_test()).data)
         except SlackApiError as error:
             why = error_code(error)
             if why in _REFUSED:
@@ -284,7 +284,13 @@ async def _introduce(client: AsyncWebClient, pauses: Iterable[float]) -> SlackId
     raise SettingsError([f"HOLDSHORT_SLACK_API_URL: no answer from {client.base_url}: {why}"])
 
 
-def _read_identity(said: object) -> SlackIdentity:
+def read_identity(said: object) -> SlackIdentity:
+    """Return whose token it is, by the answer to ``auth.test``.
+
+    Raises:
+        SettingsError: it belongs to no workspace.
+
+    """
     if not isinstance(said, Mapping) or not said.get("team_id"):
         raise SettingsError(["SLACK_BOT_TOKEN belongs to no workspace, by Slack's auth.test"])
     return SlackIdentity(
