@@ -10,6 +10,7 @@ from typing import Any
 import aiohttp
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.tasks import Tasks
 from engine.errors import DirectoryUnavailableError
@@ -19,6 +20,7 @@ from engine.ids import Clock
 KEPT_FOR = timedelta(seconds=60)
 MOST_KEPT = 2000
 TIMEOUT_S = 1.0
+_METHOD = "users.info"
 _NOBODY = frozenset({"user_not_found", "user_not_visible", "invalid_arguments"})
 
 
@@ -106,18 +108,31 @@ class SlackDirectory:
         asked_at = self._clock()
         try:
             async with asyncio.timeout(TIMEOUT_S):
-                answer = await self._client.users_info(user=user)
+                answer = await self._users_info(user)
         except SlackApiError as error:
             code = error_code(error)
             if code in _NOBODY:
                 return _Person(Standing.UNKNOWN, frozenset(), asked_at)
-            raise DirectoryUnavailableError(f"users.info: {code}") from None
+            raise DirectoryUnavailableError(f"{_METHOD}: {code}") from None
         except (TimeoutError, aiohttp.ClientError, ValueError) as error:
-            raise DirectoryUnavailableError(f"users.info: {type(error).__name__}") from None
+            raise DirectoryUnavailableError(f"{_METHOD}: {type(error).__name__}") from None
         found = answer.get("user")
         if not isinstance(found, dict):
-            raise DirectoryUnavailableError("users.info: unreadable answer")
+            raise DirectoryUnavailableError(f"{_METHOD}: unreadable answer")
         return self._read(found, asked_at)
+
+    async def _users_info(self, user: str) -> AsyncSlackResponse:
+        """Ask by POST, which Slack takes for every method (https://docs.slack.dev/apis/web-api).
+
+        The SDK would ask by GET: some fakes know no GET, and it writes who is asked about into an
+        address, which proxies keep.
+        """
+        try:
+            return await self._client.api_call(_METHOD, data={"user": user})
+        except aiohttp.ServerDisconnectedError:
+            # An idle connection may be closed as we use it. A GET is repeated by aiohttp; this
+            # only reads, so it may be repeated as well.
+            return await self._client.api_call(_METHOD, data={"user": user})
 
     def _read(self, user: Mapping[str, Any], asked_at: datetime) -> _Person:
         """Read a user object (https://docs.slack.dev/reference/objects/user-object)."""

@@ -21,6 +21,7 @@ from engine.events import (
 from engine.identity import Actor, ActorKind
 from engine.policy import Verdict
 from engine.tickets import Answer, Deny, Resolution, Settle
+from notifiers.wording import short_digest
 
 _RunFact = RunStarted | CancelRequested | RunSucceeded | RunFailed | RunCancelled
 _CallFact = CallGated | CallRejected | CallStarted | CallFinished | CallLost
@@ -102,7 +103,7 @@ def _tell_run(fact: _RunFact) -> str:
 def _tell_call(fact: _CallFact) -> str:
     match fact:
         case CallGated():
-            return f"{fact.tool} {_VERDICTS[fact.verdict]}"
+            return f"{fact.tool} {_VERDICTS[fact.verdict]} ({short_digest(fact.digest)})"
         case CallRejected():
             return f"{fact.tool} was refused before its policy: {fact.reason}"
         case CallStarted():

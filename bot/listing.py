@@ -16,6 +16,7 @@ from notifiers.text import made_mrkdwn, mrkdwn, one_line
 _MOST_LINES = 20
 _EVENTS = 5
 _WORDS = 300
+_RESULT = 2_000
 
 USAGE = (
     "*What I understand*",
@@ -120,8 +121,16 @@ def _ticket_lines(notice: TicketNotice, *, concerned: bool) -> list[str]:
         return lines
     if isinstance(notice.target, RemoteInput):
         return [*lines, f"> {mrkdwn(one_line(notice.target.prompt), _WORDS)}"]
-    arguments = mrkdwn(summary(notice.arguments), 2 * _WORDS)
-    return [*lines, f"> {arguments}"] if arguments else lines
+    arguments = made_mrkdwn(summary(notice.arguments), 2 * _WORDS)
+    about = [f"> {arguments}"] if arguments else []
+    return [*lines, *about, *_effect_lines(notice)]
+
+
+def _effect_lines(notice: TicketNotice) -> list[str]:
+    if notice.effect is None:
+        return []
+    elsewhere = f"all of it, in a terminal: holdshort runs show {notice.ref}"
+    return [f"> {made_mrkdwn(wording.effect(notice.effect, elsewhere, _RESULT), 2 * _RESULT)}"]
 
 
 def _state(notice: TicketNotice, ended: Resolution | None) -> str:

@@ -143,6 +143,11 @@ class MeteredStore:
         with self._errors():
             return await self.inner.gauges()
 
+    async def purge(self, older_than: datetime, limit: int, *, dry_run: bool = False) -> int:
+        """Pass on."""
+        with self._errors():
+            return await self.inner.purge(older_than, limit, dry_run=dry_run)
+
     async def close(self) -> None:
         """Pass on."""
         await self.inner.close()

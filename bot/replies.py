@@ -237,6 +237,9 @@ def _(error: NotAllowedError, words: Words, reader: str = "") -> str:
     if error.refusal is Refusal.NOBODY:
         return f"Nobody is named who may decide this; nothing changed. {_OPERATOR}"
     others = [who for who in error.people if who != reader]
+    if not others:
+        why = _WHY[error.refusal]
+        return f"{why}Nobody else is named who may decide this; nothing changed. {_OPERATOR}"
     return f"{_WHY[error.refusal]}Only {_people(others, words)} can decide this; nothing changed."
 
 
@@ -342,7 +345,5 @@ def _people(them: list[str], words: Words) -> str:
 
 
 def _either(named: list[str]) -> str:
-    if not named:
-        return "nobody"
     *first, last = named
     return f"{', '.join(first)} or {last}" if first else last

@@ -82,7 +82,7 @@ class EffectState(StrEnum):
 
 
 class Effect(Frozen):
-    """What became of a call after its ticket closed."""
+    """What became of a call after its ticket closed; ``text`` is all of its result."""
 
     state: EffectState
     outcome: CallOutcome | None = None

@@ -24,7 +24,6 @@ from engine.tickets import Allow, ResumeTicket, Settle
 from engine.tokens import KeyRing
 
 _JSON: TypeAdapter[Json] = TypeAdapter(Json)
-MAX_EFFECT_CHARS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +172,7 @@ def _finished(result: CallResult) -> Effect:
     return Effect(
         state=EffectState.FINISHED,
         outcome=result.outcome,
-        text=text[:MAX_EFFECT_CHARS],
+        text=text,
         seconds=result.seconds,
     )
 

@@ -12,6 +12,9 @@ from engine.ids import ApprovalId, CommitId, Ref, RunId
 from engine.runs import Run, RunStatus
 from engine.tickets import ResumeTicket
 
+CARDS_KEEP_FOR = timedelta(days=30)
+"""How much longer than other ended runs one is kept of which a card still waits to be shown."""
+
 
 class ClaimEffect(StrEnum):
     """What a commit does to the claim it is made under."""
@@ -307,6 +310,23 @@ class Store(Protocol):
 
     async def gauges(self) -> Gauges:
         """Count what is live, along indexes: the cost grows with it, never with what has ended."""
+        ...
+
+    async def purge(self, older_than: datetime, limit: int, *, dry_run: bool = False) -> int:
+        """Remove, wholly and in one step, up to ``limit`` runs that ended before a moment.
+
+        A run ends with its last commit, by the store's clock; those that ended first go first. A
+        run that has not ended is never removed. One with a card behind its wanted version is kept
+        ``CARDS_KEEP_FOR`` longer: it must be told, but a card that nobody could show for so long
+        tells nobody any more.
+
+        With a run go its records, events, closed tickets, refs, cards, and idempotency keys: the
+        ``run:`` scope, and the key it was started under, so that this starts a new run when it
+        comes again. Its ids are unknown from then on, as if the run had never been.
+
+        Returns how many were removed, or with ``dry_run`` how many would be; fewer than ``limit``
+        tells that none are left.
+        """
         ...
 
     async def close(self) -> None:

@@ -19,9 +19,10 @@ _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
 _PLAIN_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@+-]*\Z")
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?\Z")
 _LITERALS = frozenset({"true", "false", "null"})
+_FORGES = re.compile(r"\n|\s=\s")
+"""What could pass for the next line, where a narrow screen wraps this one."""
 _RIGHT_TO_LEFT = frozenset({"R", "AL", "AN"})
 _DOT = " \u00b7 "
-_SPACES = re.compile("(?<=  ) +")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,18 +138,14 @@ def _reorders(text: str) -> bool:
 def _on_a_line(text: str) -> str:
     if _PLAIN_WORD.match(text) and not _NUMBER.match(text) and text not in _LITERALS:
         return text
-    if "\n" in text or _reorders(text) or alphabets(text):
+    if _FORGES.search(text) or _reorders(text) or alphabets(text):
         return ""
     shown = _quoted(text)
     return shown if units(shown) <= limits.LINE_VALUE else ""
 
 
 def _quoted(text: str) -> str:
-    return f'"{_SPACES.sub(_show_spaces, inert(text, Style.QUOTED))}"'
-
-
-def _show_spaces(run: re.Match[str]) -> str:
-    return r"\u{20}" * len(run[0])
+    return f'"{inert(text, Style.QUOTED)}"'
 
 
 def on_card(arguments: Json) -> Sheet:

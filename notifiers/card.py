@@ -9,12 +9,11 @@ from typing import assert_never
 from engine.cards import TicketNotice
 from engine.tickets import OutcomeUnknown, RemoteInput, ToolPermission
 from notifiers import limits, names, wording
-from notifiers.arguments import Sheet, on_card, summary
+from notifiers.arguments import on_card, summary
 from notifiers.blocks import (
     Block,
     Message,
     actions,
-    box,
     button,
     context,
     header,
@@ -25,7 +24,8 @@ from notifiers.blocks import (
     section,
 )
 from notifiers.closed import closed_card
-from notifiers.text import Style, clip, made_mrkdwn, mrkdwn, one_line
+from notifiers.sheet import argument_blocks
+from notifiers.text import Style, clip, clip_prose, made_mrkdwn, mrkdwn, one_line
 
 DOT = " \u00b7 "
 
@@ -42,7 +42,7 @@ def short_card(notice: TicketNotice, note: str = "") -> Message:
     """Return the plainest card that can still be answered, for when Slack refuses the full one."""
     if notice.resolution is not None:
         return closed_card(notice, notice.resolution, note, brief=True)
-    said = f"{wording.name(notice.agent)} asks: {wording.question(notice)}"
+    said = f"{wording.name(notice.agent)} asks: {wording.title(notice)}"
     short = "This card is shortened. Nothing else on it could be shown."
     blocks = [section(plain(f"{said}\n{short}")), section(marked(_who(notice)))]
     buttons = _buttons(notice, complete=False)
@@ -50,12 +50,12 @@ def short_card(notice: TicketNotice, note: str = "") -> Message:
 
 
 def _open(notice: TicketNotice) -> list[Block]:
-    top = [header(wording.question(notice)), section(marked(_who(notice)))]
+    top = [header(wording.title(notice)), section(marked(_who(notice)))]
     match notice.target:
         case ToolPermission():
             return [*top, *_permission(notice)]
         case RemoteInput(prompt=prompt):
-            return [*top, _question(prompt), *_buttons(notice, complete=True)]
+            return [*top, *_question(prompt), *_buttons(notice, complete=True)]
         case OutcomeUnknown():
             return [*top, *_lost(notice, notice.target)]
         case _:
@@ -74,32 +74,25 @@ def _who(notice: TicketNotice) -> str:
 def _permission(notice: TicketNotice) -> list[Block]:
     sheet = on_card(notice.arguments)
     return [
-        *_arguments(sheet, "Review shows everything."),
+        *argument_blocks(sheet, "Review shows everything."),
         *_says(notice),
         *_buttons(notice, complete=sheet.complete),
     ]
 
 
-def _arguments(sheet: Sheet, elsewhere: str) -> list[Block]:
-    blocks = [box("\n".join(sheet.lines))] if sheet.lines else []
-    blocks += [box(one.text, one.name, one.note) for one in sheet.boxes]
-    if not sheet.values:
-        blocks.append(context(plain("It takes no arguments.")))
-    if sheet.hidden:
-        blocks.append(section(plain(f"Not all of it fits here: {sheet.hidden}. {elsewhere}")))
-    return blocks
-
-
 def _says(notice: TicketNotice) -> list[Block]:
-    said = clip(one_line(notice.says), limits.QUOTE)
+    said = clip_prose(notice.says, limits.QUOTE)
     label = f"{wording.name(notice.agent)} says"
     return [quotation(said.text, label, said.note)] if said.text else []
 
 
-def _question(prompt: str) -> Block:
+def _question(prompt: str) -> list[Block]:
+    """Return the question once more where the title is not all of it."""
+    if wording.fits_a_title(prompt):
+        return []
     asked = clip(prompt, limits.QUESTION, Style.BOX, breaks=limits.CARD_BREAKS)
     note = f"{asked.note}; Answer shows more" if asked.note else ""
-    return quotation(asked.text or "(empty)", "The question" if note else "", note)
+    return [quotation(asked.text or "(empty)", "The question" if note else "", note)]
 
 
 def _lost(notice: TicketNotice, target: OutcomeUnknown) -> list[Block]:
@@ -115,7 +108,7 @@ def _lost(notice: TicketNotice, target: OutcomeUnknown) -> list[Block]:
         f" {wording.moment(target.rerun_from)}; before that the first attempt may still be at work."
     )
     return [
-        *_arguments(on_card(notice.arguments), f"See: holdshort runs show {notice.run_ref}"),
+        *argument_blocks(on_card(notice.arguments), f"See: holdshort runs show {notice.run_ref}"),
         section(marked(told)),
         context(marked(rerun)),
     ]

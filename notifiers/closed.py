@@ -77,7 +77,8 @@ def sentence(notice: TicketNotice, end: Resolution) -> str:
         return f"Nobody decided: {about} {_silence(notice)} at {wording.time_of(end.at)}."
     if not _by_a_person(end):
         return f"{verdict(notice, end)}: {about}. The run ended before anyone decided."
-    parts = [f"{verdict(notice, end)} by {wording.actor(end.actor)}: {about}."]
+    stop = "" if about.endswith('"') else "."
+    parts = [f"{verdict(notice, end)} by {wording.actor(end.actor)}: {about}{stop}"]
     parts += [made_mrkdwn(line, limits.FALLBACK_PART) for line in _lines(notice, end)]
     return " ".join(parts)
 
@@ -123,7 +124,8 @@ def _became(notice: TicketNotice, end: Resolution) -> str:
     """Return what became of the call, where the decision let it run."""
     match end.decision:
         case Allow() | Settle(outcome="not_happened"):
-            return wording.effect(notice.effect) if notice.effect else ""
+            elsewhere = f"all of it: /holdshort show {clip(notice.ref, limits.REF).text}"
+            return wording.effect(notice.effect, elsewhere) if notice.effect else ""
         case _:
             return ""
 
@@ -133,6 +135,7 @@ def _about(notice: TicketNotice) -> str:
         case ToolPermission() | OutcomeUnknown():
             return summary(notice.arguments)
         case RemoteInput(prompt=prompt):
-            return f"Asked: {quote(prompt, limits.SUMMARY)}"
+            fits = wording.fits_a_title(prompt)
+            return "" if fits else f"Asked: {quote(prompt, limits.SUMMARY)}"
         case _:
             assert_never(notice.target)

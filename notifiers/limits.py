@@ -34,9 +34,11 @@ CALLBACK_ID: Final = 255
 # only cut (slack-ruby/slack-api-ref, chat.update.json).
 UPDATE_TEXT: Final = 4000
 
-# `msg_blocks_too_long` is not documented; it was seen from about 13,200 characters in all
-# (https://github.com/slackapi/bolt-js/issues/2509). We count the whole JSON, which is stricter.
-MESSAGE_JSON: Final = 12_000
+# `msg_blocks_too_long` is not documented. It was seen from about 13,200 characters in one report
+# (https://github.com/slackapi/bolt-js/issues/2509) and at 11,341 characters of text alone in
+# another (https://github.com/slackapi/bolt-js/issues/2867). We count the whole JSON of the blocks,
+# keys, tokens and all, which is stricter.
+MESSAGE_JSON: Final = 11_000
 
 # Ours: what a person can take in on a phone before it must be reviewed instead.
 CARD_LINES: Final = 20
@@ -55,6 +57,8 @@ NAME: Final = 120
 """A longer argument name does not fit a label."""
 QUOTED_NAME: Final = 40
 """A longer name in quotes does not share a line with its value."""
+TITLE: Final = 110
+"""A question as a title, of the closed card too: with what stands around it below HEADER_TEXT."""
 QUESTION: Final = 1500
 QUOTE: Final = 300
 """The agent's words, a reason, an answer or a result, as quoted on a card."""
@@ -66,6 +70,7 @@ PEOPLE: Final = 6
 RESULT: Final = 2000
 REASON: Final = 500
 REF: Final = 12
+DIGEST: Final = 8
 SHORTEST_S: Final = 0.1
 MINUTE: Final = 60
 BOX_UNITS: Final = 2800

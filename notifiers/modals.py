@@ -14,8 +14,10 @@ from engine.schema import Frozen, canonical_json
 from engine.tickets import RemoteInput, ToolPermission
 from engine.tokens import MAX_TOKEN_CHARS
 from notifiers import limits, names, wording
+from notifiers.arguments import on_card
 from notifiers.blocks import Block, context, marked, plain, quotation, section, stamped
 from notifiers.review import Page, paginate
+from notifiers.sheet import argument_blocks
 from notifiers.text import Style, pieces
 
 View = dict[str, object]
@@ -55,7 +57,7 @@ def deny_form(notice: TicketNotice, *, channel: str = "", message: str = "") -> 
     """Return the form for a denial with a reason, which may stay empty."""
     word = "Decline" if isinstance(notice.target, RemoteInput) else "Deny"
     blocks = [
-        section(plain(wording.question(notice))),
+        *_what(notice),
         context(marked(_asked_by(notice))),
         _input(names.REASON_BLOCK, names.REASON_INPUT, "Why", limits.REASON, optional=True),
     ]
@@ -108,6 +110,17 @@ def pages(notice: TicketNotice) -> int:
     return len(paginate(notice.arguments))
 
 
+def _what(notice: TicketNotice) -> list[Block]:
+    """Return what is about to be denied, as the card shows it."""
+    if isinstance(notice.target, RemoteInput):
+        return _whole_question(notice.target.prompt)
+    sheet = on_card(notice.arguments)
+    return [
+        section(plain(wording.title(notice))),
+        *argument_blocks(sheet, "Review, on the card, shows everything."),
+    ]
+
+
 def _meta(notice: TicketNotice, *, page: int = 1, channel: str, message: str) -> FormMeta:
     if notice.token is None:
         raise ValueError("this ticket cannot be answered from here")
@@ -130,8 +143,8 @@ def _whole_question(prompt: str) -> list[Block]:
 
 
 def _review_head(notice: TicketNotice, page: Page) -> list[Block]:
-    asked = f"{wording.question(notice)} Page {page.number} of {page.of}."
-    return [section(plain(asked)), context(marked(_asked_by(notice)))]
+    title = [section(plain(wording.title(notice)))] if page.number == 1 else []
+    return [*title, context(marked(_asked_by(notice)))]
 
 
 def _review_end(page: Page) -> list[Block]:

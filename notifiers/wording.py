@@ -10,7 +10,7 @@ from engine.identity import Actor, Via
 from engine.ids import PersonId
 from engine.tickets import OutcomeUnknown, RemoteInput, ToolPermission
 from notifiers import limits
-from notifiers.text import Style, clip, mrkdwn, one_line
+from notifiers.text import Style, clip, made_mrkdwn, mrkdwn, one_line, quote
 
 _SLACK_ID = re.compile(r"[UW][A-Z0-9]+\Z")
 _NAME = 80
@@ -18,12 +18,13 @@ _NAME = 80
 
 def name(text: str) -> str:
     """Return an agent's or a tool's name for plain text."""
-    return clip(text, _NAME).text
+    part = clip(text, _NAME, Style.NAME)
+    return part.text if part.complete else f"{part.text}\u2026"
 
 
 def marked_name(text: str) -> str:
-    """Return an agent's or a tool's name for mrkdwn."""
-    return mrkdwn(text, _NAME)
+    """Return the same name for mrkdwn, where it reads the same."""
+    return made_mrkdwn(name(text), 6 * _NAME)
 
 
 def is_slack_person(who: PersonId) -> bool:
@@ -92,19 +93,37 @@ def duration(seconds: float | None) -> str:
     return f"{minutes} min {rest} s"
 
 
+def title(notice: TicketNotice) -> str:
+    """Return what is asked, for plain text, to those whom it concerns."""
+    if isinstance(notice.target, RemoteInput):
+        return subject(notice)
+    return question(notice)
+
+
 def subject(notice: TicketNotice) -> str:
     """Return what a ticket is about in a few words, for plain text."""
     match notice.target:
         case ToolPermission(tool=tool) | OutcomeUnknown(tool=tool):
             return name(tool)
-        case RemoteInput():
-            return f"{name(notice.agent)}'s question"
+        case RemoteInput(prompt=prompt):
+            return _in_short(prompt)
         case _:
             assert_never(notice.target)
 
 
+def _in_short(prompt: str) -> str:
+    """Return a question in quotes, so that it passes for no word of ours."""
+    part = clip(one_line(prompt), limits.TITLE, Style.QUOTED)
+    return f'"{part.text}"' if part.complete else f'"{part.text}…"'
+
+
+def fits_a_title(prompt: str) -> bool:
+    """Tell whether a title shows all of a question, as it is."""
+    return prompt == one_line(prompt) and clip(prompt, limits.TITLE, Style.QUOTED).complete
+
+
 def question(notice: TicketNotice) -> str:
-    """Return what is asked, for plain text."""
+    """Return what kind of thing is asked, for plain text: nothing of what it contains."""
     match notice.target:
         case ToolPermission(tool=tool):
             return f"Run {name(tool)}?"
@@ -116,8 +135,12 @@ def question(notice: TicketNotice) -> str:
             assert_never(notice.target)
 
 
-def effect(what: Effect) -> str:
-    """Return what became of a call that may run, for plain text: no more than is known."""
+def effect(what: Effect, elsewhere: str = "", limit: int = limits.QUOTE) -> str:
+    """Return what became of a call that may run, for plain text: no more than is known.
+
+    ``elsewhere`` says where a result can be read of which only the beginning fits ``limit``;
+    with a limit of 0 nothing of it is quoted.
+    """
     match what.state:
         case EffectState.PENDING:
             return "Not started yet."
@@ -126,14 +149,14 @@ def effect(what: Effect) -> str:
         case EffectState.UNKNOWN:
             return "Outcome unknown: it was started, and its result was lost."
         case EffectState.FINISHED:
-            return _finished(what)
+            return _finished(what, elsewhere, limit)
         case _:
             assert_never(what.state)
 
 
-def _finished(what: Effect) -> str:
+def _finished(what: Effect, elsewhere: str, limit: int) -> str:
     took = duration(what.seconds)
-    said = f": {_result(what.text)}" if what.text else "."
+    said = f": {quote(what.text, limit, elsewhere)}" if what.text and limit else "."
     match what.outcome:
         case CallOutcome.SUCCEEDED:
             return (f"Ran in {took}" if took else "Ran") + said
@@ -149,15 +172,14 @@ def _finished(what: Effect) -> str:
             assert_never(what.outcome)
 
 
-def _result(text: str) -> str:
-    """Return a result in quotes. What comes here may be cut already, so no total is told."""
-    part = clip(one_line(text), limits.QUOTE, Style.QUOTED)
-    return f'"{part.text}"' if part.complete else f'"{part.text}" (shortened)'
-
-
 def reference(notice: TicketNotice) -> str:
     """Return the small print: what to type, and what exactly is decided."""
     shown = clip(notice.ref, _NAME).text
     if isinstance(notice.target, RemoteInput):
         return shown
-    return f"{shown} \u00b7 args {clip(notice.digest, 8).text}"
+    return f"{shown} \u00b7 {short_digest(notice.digest)}"
+
+
+def short_digest(digest: str) -> str:
+    """Return what a person compares: the same on the card, in the forms and in the events."""
+    return f"args {clip(digest, limits.DIGEST).text}"

@@ -5,6 +5,7 @@ from bot.cli.terminal import Terminal, at_terminal
 from bot.settings import SettingsError
 from engine import Run, RunStatus, Via
 from engine.cards import TicketNotice
+from engine.ids import REF_LENGTH, normalise_ref
 from engine.store import RunFilter
 
 
@@ -36,7 +37,7 @@ def show_run(ref: str, *, as_json: bool) -> None:
             told = [event_as_json(event) for event in events]
             screen.json({**run_as_json(run), "events": told})
         else:
-            print_run(screen, run, await _notices(terminal, run), events)
+            print_run(screen, run, await _notices(terminal, ref, run), events)
 
     at_terminal(work)
 
@@ -54,8 +55,13 @@ def cancel_run(ref: str) -> None:
     at_terminal(work)
 
 
-async def _notices(terminal: Terminal, run: Run) -> list[TicketNotice]:
-    tokens = [await terminal.engine.token_for(ticket.ref, Via.TERMINAL) for ticket in run.tickets]
+async def _notices(terminal: Terminal, ref: str, run: Run) -> list[TicketNotice]:
+    """Return the tickets that are open, and one that was named though it is closed."""
+    refs = [ticket.ref for ticket in run.tickets]
+    named = normalise_ref(ref)
+    if len(named) == REF_LENGTH and named not in {run.ref, *refs}:
+        refs.append(named)
+    tokens = [await terminal.engine.token_for(ref, Via.TERMINAL) for ref in refs]
     return [await terminal.engine.notice(token, Via.TERMINAL) for token in tokens]
 
 

@@ -10,14 +10,14 @@ from rich.table import Table
 from rich.text import Text
 
 from bot.console import open_console
-from bot.facts import tell_fact
+from bot.facts import tell_fact, tell_resolution
 from engine.cards import TicketNotice
 from engine.events import RunEvent
 from engine.runs import Run
 from engine.tickets import OutcomeUnknown, RemoteInput, ResumeTicket, ToolPermission
 from notifiers.arguments import read_rows
 from notifiers.text import Style, inert, one_line
-from notifiers.wording import question
+from notifiers.wording import effect, question, short_digest
 
 _TEXT = 60
 
@@ -133,18 +133,29 @@ def _subject(ticket: ResumeTicket) -> str:
 
 
 def _print_notice(screen: Screen, notice: TicketNotice) -> None:
-    people = " or ".join(notice.approvers.people) or "nobody"
-    until = f", until {_moment(notice.deadline)}" if notice.deadline else ""
     screen.line(f"{notice.ref}: {question(notice)}", "bold")
-    screen.line(f"  for {people} to decide{until}")
+    screen.line(f"  {_stands(notice)}")
     if isinstance(notice.target, RemoteInput):
         screen.box(notice.target.prompt)
     else:
         _print_arguments(screen, notice)
     if notice.says:
         screen.line(f"  {notice.agent} says: {one_line(notice.says)}")
-    for command in _commands(notice):
-        screen.line(f"  holdshort {command}", "cyan")
+    if notice.resolution is None:
+        for command in _commands(notice):
+            screen.line(f"  holdshort {command}", "cyan")
+    if notice.effect is not None:
+        screen.line(f"  {effect(notice.effect, limit=0)}")
+        screen.box(notice.effect.text)
+
+
+def _stands(notice: TicketNotice) -> str:
+    end = notice.resolution
+    if end is not None:
+        return f"{tell_resolution(end)}, {_moment(end.at)}"
+    people = " or ".join(notice.approvers.people) or "nobody"
+    until = f", until {_moment(notice.deadline)}" if notice.deadline else ""
+    return f"for {people} to decide{until}"
 
 
 def _print_arguments(screen: Screen, notice: TicketNotice) -> None:
@@ -154,7 +165,7 @@ def _print_arguments(screen: Screen, notice: TicketNotice) -> None:
         else:
             screen.box(f"{row.name} ({row.note}):")
             screen.box(row.raw)
-    screen.line(f"    args {notice.digest[:8]}", "dim")
+    screen.line(f"    {short_digest(notice.digest)}", "dim")
 
 
 def _commands(notice: TicketNotice) -> Iterator[str]:

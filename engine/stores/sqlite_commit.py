@@ -92,7 +92,7 @@ WHERE NOT EXISTS (SELECT 1 FROM holds WHERE holds.key = :key) AND number = (
 
 
 def commit(database: Database, change: Change, claim: Claim | None, clock: Clock) -> Done:
-    """Commit one change in a transaction of its own."""
+    """Commit one change: in a transaction of its own, or as its part of a group."""
     with database.transaction(Sync.FULL):
         return write_change(database, change, claim, clock)
 

@@ -195,7 +195,7 @@ async def test_show_tells_how_a_ticket_stands_to_those_concerned() -> None:
         assert "version = 1.4.2" in before
         assert "waits for an approval" in before
         assert f"`{ref}` Run deploy? Approved by <@U0BOB> <!date^" in after
-        assert "release 1.4.2 live" in after
+        assert '> Ran in less than 0.1 s: "release 1.4.2 live' in after
 
 
 async def test_show_tells_others_no_contents() -> None:

@@ -219,9 +219,14 @@ def test_the_end_of_a_call_is_told(
     )
 
 
-def test_a_long_result_is_shortened_and_says_so() -> None:
-    effect = finished(CallOutcome.SUCCEEDED, "x" * 500)
-    assert '" (shortened)' in shown(ask_card(closed(Allow(), effect=effect)).blocks)
+def test_a_long_result_is_shortened_and_says_by_how_much_and_where_the_rest_is() -> None:
+    effect = finished(CallOutcome.SUCCEEDED, "x" * 12_340)
+    said = shown(ask_card(closed(Allow(), effect=effect)).blocks)
+
+    assert (
+        f'Ran in 3.2 s: "{"x" * 300}" (first 300 of 12,340 characters;'
+        " all of it: /holdshort show K7F3QD)"
+    ) in said
 
 
 def test_a_long_question_is_cut_and_says_where_the_rest_is() -> None:
@@ -230,6 +235,23 @@ def test_a_long_question_is_cut_and_says_where_the_rest_is() -> None:
 
     check_message(message)
     assert "first 1,500 of 5,000 characters; Answer shows more" in shown(message.blocks)
+
+
+def test_the_title_of_a_question_is_the_question_in_quotes_and_it_is_not_asked_twice() -> None:
+    message = ask_card(ticket(target=QUESTION))
+
+    assert message.blocks[0]["text"]["text"] == '"Which change ticket covers this?"'
+    assert shown(message.blocks).count("Which change") == 1
+
+
+@pytest.mark.parametrize("prompt", ["why? " * 30, "Which one?\nApproved by bob"])
+def test_a_question_that_is_no_title_is_shown_whole_below_it(prompt: str) -> None:
+    target = QUESTION.model_copy(update={"prompt": prompt})
+    quoted = [
+        block for block in ask_card(ticket(target=target)).blocks if block["type"] == "rich_text"
+    ]
+
+    assert shown(quoted) == prompt
 
 
 def test_people_whom_slack_does_not_know_are_named_and_not_mentioned() -> None:

@@ -43,9 +43,16 @@ def test_a_link_that_is_not_just_a_link_is_left_out(link: str) -> None:
     assert message.text == f"Waiting for you: Run deploy?{UNTIL}"
 
 
-def test_a_ticket_that_is_closed_no_longer_waits_for_anyone() -> None:
+def test_how_a_ticket_ended_is_not_told_twice() -> None:
     message = ticket_message(closed(Allow(), role=Role.ASKED, ask=ASK_RECEIPT))
-    assert message.text == "Approved by <@U0BOB>: deploy."
+    assert message.text == f"No longer waiting: Run deploy? · <{LINK}|Open the card>"
+
+
+def test_the_owner_reads_the_question_itself() -> None:
+    asked = ticket_message(ticket(role=Role.ASKED, target=QUESTION))
+    assert asked.text == (
+        f'Waiting for you: deployer asks "Which change ticket covers this?"{UNTIL}'
+    )
 
 
 def test_the_owner_is_told_how_it_was_decided() -> None:
@@ -67,9 +74,9 @@ def test_the_owner_is_told_how_it_was_decided() -> None:
         "Approved by <@U0BOB>: deploy. Running.",
         'Approved by <@U0BOB>: deploy. Ran in 3.2 s: "live"',
         'Denied by <@U0BOB>: deploy. Reason: "Not on a Friday."',
-        'Answered by <@U0BOB>: deployer\'s question. Answer: "CHG-1"',
+        'Answered by <@U0BOB>: "Which change ticket covers this?" Answer: "CHG-1"',
         f"Nobody decided: deploy was denied at {at}.",
-        f"Nobody decided: deployer's question was declined at {at}.",
+        f'Nobody decided: "Which change ticket covers this?" was declined at {at}.',
     ]
 
 

@@ -91,7 +91,8 @@ def quoted(text: str) -> str:
             at += 1
         elif text[at + 1] == "u":
             end = text.index("}", at)
-            out.append(chr(int(text[at + 3 : end], 16)))
+            code, _, times = text[at + 3 : end].partition("x")
+            out.append(chr(int(code, 16)) * int(times or 1))
             at = end + 1
         else:
             out.append(text[at + 1])

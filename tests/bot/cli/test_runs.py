@@ -204,6 +204,34 @@ def test_a_ticket_leads_to_its_run(terminal: Terminal, serving: Serving) -> None
     assert terminal("runs", "show", run.waiting.ref) == terminal("runs", "show", run.ref)
 
 
+def test_a_closed_ticket_is_shown_with_all_of_its_result(
+    terminal: Terminal, serving: Serving
+) -> None:
+    run = serving.start()
+    assert run.waiting is not None
+    serving.approve(run, BOB)
+    serving.serve(run.id)
+
+    shown = terminal("runs", "show", run.waiting.ref).out
+
+    assert f"approved by {BOB} (api), " in shown
+    assert "\n  Ran in " in shown
+    assert "\n    release 1.4.2 is live in prod\n" in shown
+    assert "holdshort approve" not in shown
+
+
+def test_the_digest_of_the_card_is_the_one_of_the_events(
+    terminal: Terminal, serving: Serving
+) -> None:
+    run = serving.start()
+    assert run.waiting is not None
+
+    shown = terminal("runs", "show", run.ref).out
+
+    assert f"\n    args {run.waiting.digest[:8]}\n" in shown
+    assert f"deploy needs a person (args {run.waiting.digest[:8]})" in shown
+
+
 def test_a_program_reads_what_happened(terminal: Terminal, serving: Serving) -> None:
     run = serving.start()
 

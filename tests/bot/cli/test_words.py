@@ -57,7 +57,10 @@ FACTS: Sequence[tuple[Fact, str]] = [
         RunStarted(agent="a", owner=PersonId(ALICE), requester=PersonId(BOB)),
         f"started by {BOB} for {ALICE}",
     ),
-    (CallGated(call=CALL, tool=TOOL, digest="", verdict=Verdict.ASK), "deploy needs a person"),
+    (
+        CallGated(call=CALL, tool=TOOL, digest="9f2c1a04" * 8, verdict=Verdict.ASK),
+        "deploy needs a person (args 9f2c1a04)",
+    ),
     (
         CallRejected(call=CALL, tool=TOOL, reason="no version"),
         "deploy was refused before its policy: no version",

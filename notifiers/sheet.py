@@ -1,0 +1,15 @@
+"""A call's arguments as blocks, the same on the card and on the forms that are opened over it."""
+
+from notifiers.arguments import Sheet
+from notifiers.blocks import Block, box, context, plain, section
+
+
+def argument_blocks(sheet: Sheet, elsewhere: str) -> list[Block]:
+    """Return the blocks of a sheet; ``elsewhere`` says where what does not fit can be seen."""
+    blocks = [box("\n".join(sheet.lines))] if sheet.lines else []
+    blocks += [box(one.text, one.name, one.note) for one in sheet.boxes]
+    if not sheet.values:
+        blocks.append(context(plain("It takes no arguments.")))
+    if sheet.hidden:
+        blocks.append(section(plain(f"Not all of it fits here: {sheet.hidden}. {elsewhere}")))
+    return blocks
