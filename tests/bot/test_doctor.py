@@ -107,7 +107,9 @@ async def test_nothing_is_posted_and_no_socket_is_opened(given: Set, slack: Loca
 
 async def test_no_secret_and_no_token_is_repeated(given: Set, slack: LocalSlack) -> None:
     (Path.cwd() / "leaky.py").write_text(
-        f"raise RuntimeError('{slack.bot_token} {RESUME_SECRET}')\n"
+        "import os\n"
+        "named = ('SLACK_BOT_TOKEN', 'SLACK_APP_TOKEN', 'HOLDSHORT_RESUME_SECRETS')\n"
+        "raise RuntimeError([os.environ[name] for name in named])\n"
     )
     given(HOLDSHORT_AGENTS="leaky:agents")
 
