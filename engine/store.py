@@ -308,10 +308,6 @@ class Store(Protocol):
         """
         ...
 
-    async def gauges(self) -> Gauges:
-        """Count what is live, along indexes: the cost grows with it, never with what has ended."""
-        ...
-
     async def purge(self, older_than: datetime, limit: int, *, dry_run: bool = False) -> int:
         """Remove, wholly and in one step, up to ``limit`` runs that ended before a moment.
 
@@ -327,6 +323,10 @@ class Store(Protocol):
         Returns how many were removed, or with ``dry_run`` how many would be; fewer than ``limit``
         tells that none are left.
         """
+        ...
+
+    async def gauges(self) -> Gauges:
+        """Count what is live, along indexes: the cost grows with it, never with what has ended."""
         ...
 
     async def close(self) -> None:

@@ -220,10 +220,6 @@ class SqliteStore:
             lambda database: sqlite_reads.next_due(database, self._clock, self._readable)
         )
 
-    async def gauges(self) -> Gauges:
-        """Count what is live, along indexes."""
-        return await self._thread.run(lambda database: sqlite_gauges.read(database, self._clock))
-
     async def purge(self, older_than: datetime, limit: int, *, dry_run: bool = False) -> int:
         """Remove, wholly and in one step, up to ``limit`` runs that ended before a moment.
 
@@ -233,6 +229,10 @@ class SqliteStore:
             lambda database: sqlite_purge.purge(database, older_than, limit, dry_run=dry_run),
             writes=Writes.NOTHING if dry_run else Writes.FULL,
         )
+
+    async def gauges(self) -> Gauges:
+        """Count what is live, along indexes."""
+        return await self._thread.run(lambda database: sqlite_gauges.read(database, self._clock))
 
     async def close(self) -> None:
         """Let queued operations finish, then close the file."""

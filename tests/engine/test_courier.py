@@ -4,6 +4,8 @@ import asyncio
 from datetime import timedelta
 from typing import cast
 
+import pytest
+
 from engine import Agent, Allow, Deny
 from engine.cards import EffectState, Notice, OutcomeNotice, Receipt, Role, TicketNotice
 from engine.errors import DeliveryError
@@ -209,3 +211,35 @@ async def test_a_second_post_whose_receipt_was_lost_is_adopted_and_closed_too() 
     final = (await on.engine.get_run(run)).version
     assert {c.receipt.id for c in cards if c.receipt} == {f"{run}:{approval}", "orphan"}
     assert all(0 < c.shown <= final and c.shown >= c.wanted for c in cards)
+
+
+class BrokenNotifier:
+    """Fails in a way that nobody foresaw, for one kind of card."""
+
+    audience = Via.API
+
+    def __init__(self) -> None:
+        self.shown: list[Notice] = []
+
+    async def show(self, notice: Notice, receipt: Receipt | None) -> Receipt:
+        """Show it, unless it asks."""
+        if notice.kind == "ticket" and notice.role is Role.ASK:
+            raise ZeroDivisionError
+        self.shown.append(notice)
+        return receipt or Receipt(place="C1", id=notice.idempotency)
+
+
+async def test_a_fault_nobody_foresaw_is_reported_and_stops_no_other_card(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    notifier = BrokenNotifier()
+    on = stage(deployer, notifier=notifier)
+    started = await on.engine.start("deployer", "deploy", owner=ALICE)
+
+    await on.settle()
+    on.clock.move(timedelta(seconds=1))
+    await on.settle()
+
+    assert (await on.engine.get_run(started.run)).waiting is not None
+    assert [notice.kind for notice in notifier.shown] == ["ticket"]
+    assert caplog.text.count("ZeroDivisionError") == 1

@@ -1,8 +1,9 @@
 """After each test, nothing it wrote holds a secret: files, databases, logs, output of children.
 
 A test that leaves one fails when it is torn down, with the kind of secret and where it is. Folders
-of wider fixtures are read when the last test of a module has ended. ``plants_secrets`` marks a test
-that writes secrets on purpose, and can say where.
+of wider fixtures are read when the last test of a module has ended. Secrets that a child makes for
+itself are found only if they have a form of their own, as tokens have. ``plants_secrets`` marks a
+test that writes secrets on purpose, and can say where.
 """
 
 from collections.abc import Callable, Generator
@@ -56,10 +57,6 @@ class Leaks:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line(
-        "markers",
-        "plants_secrets(why, where=''): secrets in places with that in their name are on purpose",
-    )
     watch, patch = Watch(), pytest.MonkeyPatch()
     watch.install(patch)
     config.stash[_ours], config.stash[_patch] = Leaks(watch), patch

@@ -19,12 +19,12 @@ LEAKING = [name for name in NAMES if name not in HARMLESS]
 
 @pytest.fixture(scope="module")
 def outcome() -> str:
-    """Run the planted tests as ``make test`` would, and return what was printed."""
+    """Run the planted tests in a process of their own, and return what was printed."""
     measured = ("PYTEST", "COV")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(measured)}
     with tempfile.TemporaryDirectory() as folder:
         # In order, as what a module's folder holds is told with the module's last test.
-        options = ["-n", "1", "--dist", "loadscope", "-p", "no:randomly", "-p", "no:cacheprovider"]
+        options = ["-p", "no:randomly", "-p", "no:cacheprovider"]
         done = subprocess.run(
             [
                 sys.executable,

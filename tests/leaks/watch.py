@@ -5,6 +5,7 @@ import io
 import os
 import sqlite3
 import subprocess
+import threading
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial, wraps
@@ -99,7 +100,7 @@ class Watch:
 
     def _connect(self, path: Any, *given: Any, **options: Any) -> "WatchedConnection":
         connection = WatchedConnection(path, *given, **options)
-        connection.watch, connection.path = self, str(path)
+        connection.watch, connection.path, connection.closing = self, str(path), threading.Lock()
         if connection.path == ":memory:":
             self._open.add(connection)
         return connection
@@ -137,25 +138,27 @@ class WatchedConnection(sqlite3.Connection):
 
     watch: Watch
     path: str
+    closing: threading.Lock  # SQLite does not survive a close while another thread reads
 
     def look(self) -> bool:
         """Read the database, free pages too if it is in memory; tell whether there was a leak."""
         secrets, name = self.watch.secrets, f"the database {self.path}"
-        found = secrets.leaks_of_tables(self, name)
-        if self.path == ":memory:":
-            found += secrets.leaks(name, self.serialize())
+        try:
+            with self.closing:
+                self.set_trace_callback(None)
+                found = secrets.leaks_of_tables(self, name)
+                if self.path == ":memory:":
+                    found += secrets.leaks(name, self.serialize())
+        except sqlite3.Error:
+            return False  # closed already, or damaged on purpose
         self.watch.found(found)
         return bool(found)
 
     def close(self) -> None:
         """Read it for the last time, and close it."""
-        self.set_trace_callback(None)
-        try:
-            self.look()
-        except sqlite3.Error:
-            pass  # closed already, or damaged on purpose
-        finally:
-            self.watch.closed(self)
+        self.watch.closed(self)
+        self.look()
+        with self.closing:
             super().close()
 
 
