@@ -9,8 +9,9 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from bot.cli_facts import tell_fact
+from bot.cli_facts import tell_actor, tell_fact
 from bot.console import open_console
+from bot.replies import FOR_TERMINAL, named
 from engine.cards import TicketNotice
 from engine.events import RunEvent
 from engine.runs import Run
@@ -110,6 +111,11 @@ def _ticket_as_json(ticket: ResumeTicket) -> dict[str, Any]:
         "ref": ticket.ref,
         "target": ticket.target.model_dump(mode="json"),
         "people": list(ticket.approvers.people),
+        "groups": list(ticket.approvers.groups),
+        "channels": list(ticket.approvers.channels),
+        "on_call": ticket.approvers.on_call,
+        "needed": ticket.needed,
+        "votes": [{"by": vote.actor.id, "at": vote.at.isoformat()} for vote in ticket.votes],
         "deadline": ticket.deadline.isoformat() if ticket.deadline else None,
         "digest": ticket.digest,
     }
@@ -133,10 +139,13 @@ def _subject(ticket: ResumeTicket) -> str:
 
 
 def _print_notice(screen: Screen, notice: TicketNotice) -> None:
-    people = " or ".join(notice.approvers.people) or "nobody"
     until = f", until {_moment(notice.deadline)}" if notice.deadline else ""
     screen.line(f"{notice.ref}: {question(notice)}", "bold")
-    screen.line(f"  for {people} to decide{until}")
+    screen.line(f"  for {named(notice.approvers, FOR_TERMINAL)} to decide{until}")
+    for vote in notice.votes if notice.needed > 1 else ():
+        screen.line(f"  allowed by {tell_actor(vote.actor)} {_moment(vote.at)}")
+    if notice.needed > 1:
+        screen.line(f"  {len({vote.seat for vote in notice.votes})} of {notice.needed} needed")
     if isinstance(notice.target, RemoteInput):
         screen.box(notice.target.prompt)
     else:

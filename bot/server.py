@@ -93,7 +93,7 @@ class Bot:
         self.health.checks |= {"store": store_check(engine), "loops": task_check(self._loops)}
         if slack is not None and app is not None:
             # Its token was proven good when the runtime was opened.
-            self.health.checks["slack"] = all_well
+            self.health.checks |= {"slack": all_well, "directory": slack.directory.recover}
             self._connect(slack, app)
         _log.info("serving", url=self.url, mode=self.runtime.settings.slack_mode.value)
 

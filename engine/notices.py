@@ -104,6 +104,8 @@ class NoticeWriter:
             origin=run.origin,
             deadline=ticket.deadline,
             digest=ticket.digest,
+            votes=ticket.votes,
+            needed=ticket.needed,
             resolution=ticket.resolution,
             effect=_effect(run, ticket, records),
             token=token,

@@ -160,7 +160,7 @@ class SlackNotifier:
 def _note(notice: TicketNotice, place: _Place, refused: list[str]) -> str:
     """Say on the card why it is here, if a better place refused it."""
     parts = [f"Here because {'; '.join(refused)}."] if refused else []
-    if not place.channel and notice.approvers.people != (notice.owner,):
+    if not place.channel and not notice.approvers.just(notice.owner):
         parts.append(_ALONE)
     return " ".join(parts)
 

@@ -10,6 +10,7 @@ import aiohttp
 import pytest
 
 from bot import directory as module
+from bot import remembering
 from bot.bootstrap import make_client
 from bot.directory import SlackDirectory, SlackIdentity
 from bot.local_slack import Fault, FaultKind, LocalSlack, User
@@ -32,7 +33,7 @@ class Desk:
 
     async def describe(self, user: str, team: str = "") -> Standing:
         actor = Actor(id=PersonId(user), team=team, via=Via.SLACK)
-        return await self.directory.describe(actor)
+        return (await self.directory.describe(actor)).standing
 
     @property
     def asked(self) -> int:
@@ -78,7 +79,7 @@ async def test_a_stranger_is_an_outsider_though_of_the_home_team(desk: Desk) -> 
 
 
 async def test_no_machine_of_ours_is_a_person(desk: Desk) -> None:
-    assert await desk.directory.describe(SYSTEM) is Standing.BOT
+    assert (await desk.directory.describe(SYSTEM)).standing is Standing.BOT
     assert desk.asked == 0
 
 
@@ -113,7 +114,7 @@ async def test_many_who_ask_for_one_person_at_once_share_one_call(desk: Desk) ->
 
 
 async def test_only_so_many_are_remembered(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_KEPT", 2)
+    monkeypatch.setattr(remembering, "MOST_KEPT", 2)
     for user in (ALICE, BOB, GUEST, ALICE):
         await desk.describe(user)
     assert desk.asked == 4
@@ -149,12 +150,16 @@ async def test_whatever_keeps_slack_from_answering_lets_nobody_through_and_is_no
 
 
 class Answering:
-    """A client that answers users.info with one user object."""
+    """A client that answers whatever it is asked with one user object."""
 
     def __init__(self, user: object) -> None:
         self._user = user
 
-    async def users_info(self, **_: object) -> dict[str, Any]:
+    async def api_call(self, method: str, **_: object) -> "Answering":
+        return self
+
+    @property
+    def data(self) -> dict[str, Any]:
         return {"ok": True, "user": self._user}
 
 
@@ -205,7 +210,7 @@ async def test_on_grid_home_is_the_organisation(
     client: Any = Answering(user)
     directory = SlackDirectory(client, GRID, Clock())
     actor = Actor(id=PersonId("U1"), team=team, via=Via.SLACK)
-    assert await directory.describe(actor) is standing
+    assert (await directory.describe(actor)).standing is standing
 
 
 @pytest.mark.parametrize("user", [None, [], "U1"])

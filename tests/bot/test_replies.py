@@ -149,10 +149,7 @@ def decided(decision: str, by: str) -> AlreadyDecidedError:
         (CommitConflictError("x"), slow_store()),
         (
             DirectoryUnavailableError("x"),
-            (
-                "Not recorded: Slack did not say in time who you are."
-                " Please try again; it counts only once."
-            ),
+            ("Could not check who may decide; nothing was recorded. Please try again."),
         ),
         (
             UnknownAgentError("x*", ("a", "b")),

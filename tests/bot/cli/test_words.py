@@ -38,7 +38,7 @@ CALL, TOOL, OP, TICKET = CallId("1.0"), "deploy", OpId("op_1"), ApprovalId("apr_
 PERSON = Actor(id=PersonId(BOB), via=Via.SLACK)
 
 
-def resolution(decision: Decision, actor: Actor = PERSON, **more: bool) -> Resolution:
+def resolution(decision: Decision, actor: Actor = PERSON, **more: Any) -> Resolution:
     return Resolution(decision=decision, actor=actor, at=utc_now(), **more)
 
 
