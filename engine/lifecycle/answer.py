@@ -20,7 +20,7 @@ from engine.identity import SYSTEM, Actor, Claimant, Vote, judge
 from engine.ids import ApprovalId, Moment, Ref, RunId
 from engine.lifecycle.draft import Draft
 from engine.lifecycle.propose import told
-from engine.lifecycle.seal import check_seal, sealed
+from engine.lifecycle.seal import check_open, sealed
 from engine.lifecycle.table import CallCause
 from engine.runs import Run, ToolCall
 from engine.schema import Frozen, digest_of
@@ -146,7 +146,7 @@ def answer(
     asked = run.ticket(command.approval) or validate_resume(run, command)
     seat = judge(asked.approvers, claimant)
     ticket = validate_resume(run, command)
-    check_seal(ticket, Draft(run, moment).batch.call(ticket.target.call))
+    check_open(run, ticket)
     _check_words(command)
     draft = Draft(run, moment)
     instead_of = seat if seat not in {claimant.person.id, command.actor.id} else None

@@ -2,7 +2,7 @@
 
 from engine.errors import TicketMismatchError
 from engine.policy import Verdict
-from engine.runs import ToolCall
+from engine.runs import Run, ToolCall
 from engine.schema import canonical_json, digest_of
 from engine.tickets import Allow, ResumeTicket
 
@@ -22,6 +22,20 @@ _OF_THE_CALL = {
 def sealed(ticket: ResumeTicket, call: ToolCall) -> ResumeTicket:
     """Return the ticket with the seal of its present fields and its call's."""
     return ticket.model_copy(update={"seal": _seal(ticket, call)})
+
+
+def check_open(run: Run, ticket: ResumeTicket) -> None:
+    """Refuse an open ticket that is not as it was committed, or whose call is not there.
+
+    Raises:
+        TicketMismatchError: a field of the ticket or of its call is not as it was.
+
+    """
+    calls = run.batch.calls if run.batch else ()
+    call = next((one for one in calls if one.id == ticket.target.call), None)
+    if call is None:
+        raise TicketMismatchError("call")
+    check_seal(ticket, call)
 
 
 def check_seal(ticket: ResumeTicket, call: ToolCall) -> None:
