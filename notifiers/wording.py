@@ -61,10 +61,7 @@ def deciders(who: Approvers) -> str:
         *(group(one) for one in who.groups),
         *(f"anyone in {channel(one)}" for one in who.channels),
     ]
-    shown = named[: limits.PEOPLE]
-    rest = len(named) - len(shown)
-    if rest:
-        shown.append(f"{rest} more")
+    shown = _first(named)
     if who.on_call:
         shown.append("whoever is on call")
     return _either(shown) if shown else "nobody"
@@ -76,17 +73,23 @@ def votes(notice: TicketNotice) -> str:
         return ""
     seats = len({vote.seat for vote in notice.votes})
     said = f"{seats} of {notice.needed} approved"
-    who = ", ".join(f"{_voter(vote)} {time_of(vote.at)}" for vote in notice.votes)
-    return f"{said}: {who}" if who else said
+    who = [f"{_voter(vote)} {time_of(vote.at)}" for vote in notice.votes]
+    return f"{said}: {', '.join(_first(who))}" if who else said
 
 
 def by(notice: TicketNotice, end: Resolution) -> str:
     """Return by whom a ticket was decided, for mrkdwn: everyone whose word it took."""
     if isinstance(end.decision, Allow) and len(notice.votes) > 1:
-        *first, last = [_voter(vote) for vote in notice.votes]
+        *first, last = _first([_voter(vote) for vote in notice.votes])
         return f"by {', '.join(first)} and {last}"
     place = f" for {person(end.instead_of)}" if end.instead_of else ""
     return f"by {actor(end.actor)}{place}"
+
+
+def _first(named: list[str]) -> list[str]:
+    """Return as many as a card names one by one, and how many more there are."""
+    rest = len(named) - limits.PEOPLE
+    return [*named[: limits.PEOPLE], f"{rest} more"] if rest > 0 else named
 
 
 def _voter(vote: Vote) -> str:
