@@ -16,6 +16,7 @@ from bot.directory import SlackDirectory, SlackIdentity, error_code
 from bot.logs import report_fault
 from bot.metered_store import MeteredStore
 from bot.metrics import Meters
+from bot.named import check_named
 from bot.settings import Purpose, Settings, SettingsError, proxy_for
 from engine import Actor, Agent, RunEngine, Via
 from engine.cards import Notice, Notifier, Receipt
@@ -25,8 +26,8 @@ from engine.errors import (
     DirectoryUnavailableError,
     StoreUnavailableError,
 )
-from engine.identity import Directory, Standing
-from engine.ids import Surroundings
+from engine.identity import Directory, Group, Person
+from engine.ids import PersonId, Surroundings
 from engine.store import Store
 from engine.stores import MemoryStore, SqliteStore
 from notifiers.slack import SlackNotifier
@@ -90,26 +91,37 @@ class ElsewhereNotifier:
 class DirectoryOnDemand:
     """Slack's word on who someone is, fetched only when an answer is to be judged.
 
-    For a terminal process: a command that only looks needs no Slack.
+    For a terminal process: a command that only looks needs no Slack. Every method raises
+    DirectoryUnavailableError where Slack does not answer or refuses the token.
     """
 
-    def __init__(self, settings: Settings, around: Surroundings) -> None:
-        """Take the settings, with a bot token."""
+    def __init__(self, settings: Settings, around: Surroundings, stack: AsyncExitStack) -> None:
+        """Take the settings, with a bot token, and what closes the connection at the end."""
         self._settings = settings
         self._around = around
+        self._stack = stack
+        self._opened: SlackDirectory | None = None
 
-    async def describe(self, actor: Actor) -> Standing:
-        """Return the actor's standing in the workspace of the bot token.
+    async def describe(self, actor: Actor) -> Person:
+        """Return what the actor is in the workspace of the bot token."""
+        return await (await self._open()).describe(actor)
 
-        Raises:
-            DirectoryUnavailableError: Slack does not answer, or refuses the token.
+    async def members(self, group: Group) -> frozenset[PersonId]:
+        """Return the people of a group."""
+        return await (await self._open()).members(group)
 
-        """
-        try:
-            async with _open_slack(self._settings, self._around, pauses=()) as slack:
-                return await slack.directory.describe(actor)
-        except SettingsError as error:
-            raise DirectoryUnavailableError(str(error)) from error
+    async def find(self, email: str) -> PersonId | None:
+        """Return the member with this e-mail address."""
+        return await (await self._open()).find(email)
+
+    async def _open(self) -> SlackDirectory:
+        if self._opened is None:
+            opening = _open_slack(self._settings, self._around, pauses=())
+            try:
+                self._opened = (await self._stack.enter_async_context(opening)).directory
+            except SettingsError as error:
+                raise DirectoryUnavailableError(str(error)) from error
+        return self._opened
 
 
 @asynccontextmanager
@@ -142,11 +154,17 @@ async def open_runtime(
         opened = store or _make_store(settings, around)
         stack.push_async_callback(opened.close)
         await _try_store(opened)
-        slack = None
+        slack: SlackSide | None = None
+        directory: Directory | None = None
         if settings.purpose is not Purpose.TERMINAL:
             slack = await stack.enter_async_context(_open_slack(settings, around, pauses))
+            directory = slack.directory
+            await check_named(known, directory)
+        elif settings.slack_bot_token:
+            directory = DirectoryOnDemand(settings, around, stack)
         metered = MeteredStore(opened, meters)
-        yield Runtime(settings, _wire(settings, known, metered, around, slack), slack, meters)
+        engine = _wire(settings, known, metered, around, slack, directory)
+        yield Runtime(settings, engine, slack, meters)
 
 
 def load_agents(names: Iterable[str]) -> tuple[Agent, ...]:
@@ -187,6 +205,7 @@ def _wire(
     store: Store,
     around: Surroundings,
     slack: SlackSide | None,
+    directory: Directory | None,
 ) -> RunEngine:
     notifier: Notifier = (
         SlackNotifier(slack.client, channel=settings.slack_channel or None)
@@ -198,17 +217,9 @@ def _wire(
         agents=agents,
         resume_secret=[secret.get_secret_value() for secret in settings.resume_secrets],
         notifiers={SLACK: notifier},
-        directory=_directory(settings, around, slack),
+        directory=directory,
         surroundings=around,
     )
-
-
-def _directory(
-    settings: Settings, around: Surroundings, slack: SlackSide | None
-) -> Directory | None:
-    if slack is not None:
-        return slack.directory
-    return DirectoryOnDemand(settings, around) if settings.slack_bot_token else None
 
 
 def _make_store(settings: Settings, around: Surroundings) -> Store:

@@ -1,12 +1,13 @@
 """The slash command: answer, list, show, run, help. Every reply is private."""
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 
 from slack_bolt.context.ack.async_ack import AsyncAck
 
 from bot.answers import Desk
 from bot.interactions import Command
-from bot.listing import Shown, concerns, list_for, show, usage
+from bot.listing import Shown, list_for, show, usage
 from bot.replies import (
     FOR_SLACK,
     incomplete,
@@ -17,13 +18,12 @@ from bot.replies import (
     slow_store,
     started,
 )
-from engine import Answer, InvalidRunStateError, Origin, RunEngine, RunStatus, Via
-from engine.cards import TicketNotice
-from engine.errors import HoldshortError
+from engine import Answer, InvalidRunStateError, Origin, Run, RunEngine, RunStatus, Via
+from engine.errors import HoldshortError, RunNotFoundError, WrongDecisionError
 from engine.identity import Directory, Standing
 from engine.schema import digest_of
 from engine.store import RunFilter
-from engine.tickets import RemoteInput
+from engine.tickets import ResumeTicket
 
 _LISTED = 100
 _TWO_WORDS = 2
@@ -66,10 +66,18 @@ class Commands:
         verb = self._verbs.get(word.lower())
         if verb is None:
             return self._usage(word)
-        standing = await self._directory.describe(command.actor)
-        if standing is not Standing.MEMBER:
+        person = await self._directory.describe(command.actor)
+        member = person.standing is Standing.MEMBER
+        # An answer is judged by the engine: it lets in whoever is admitted by name, and keeps the
+        # attempts of everybody else.
+        if not member and verb != self._answer:
             return no_member()
-        return await verb(command, rest.strip())
+        try:
+            return await verb(command, rest.strip())
+        except RunNotFoundError:
+            if member:
+                raise
+            return no_member()
 
     async def _answer(self, command: Command, rest: str) -> str:
         words = rest.split(maxsplit=1)
@@ -77,40 +85,53 @@ class Commands:
             return incomplete("answer")
         ref, value = words
         _, ticket = await self._engine.answers.find(ref)
-        if not isinstance(ticket.target, RemoteInput):
-            return not_a_question(ticket, FOR_SLACK)
         token = await self._engine.token_for(ticket.ref, Via.SLACK)
-        return recorded(await self._desk.record(token, Answer(value=value), command.actor))
+        try:
+            return recorded(await self._desk.record(token, Answer(value=value), command.actor))
+        except WrongDecisionError:
+            return not_a_question(ticket, FOR_SLACK)
 
     async def _list(self, command: Command, _rest: str) -> str:
         reader = command.actor.id
         waiting = await self._engine.list_runs(
             RunFilter(statuses=(RunStatus.WAITING,)), limit=_LISTED
         )
+        asked = await self._asked(waiting.runs, command)
         going = await self._engine.list_runs(
             RunFilter(statuses=(RunStatus.QUEUED,), owner=reader), limit=_LISTED
         )
-        return list_for(reader, waiting.runs, going.runs)
+        return list_for(reader, asked, waiting.runs, going.runs)
+
+    async def _asked(
+        self, runs: Sequence[Run], command: Command
+    ) -> Sequence[tuple[Run, ResumeTicket]]:
+        """Return the open tickets that whoever typed may decide."""
+        now = self._engine.surroundings.clock()
+        every = [(run, ticket) for run in runs for ticket in run.tickets]
+        may = await asyncio.gather(
+            *(self._engine.deciders.may(run, one, command.actor, now) for run, one in every)
+        )
+        return [asked for asked, theirs in zip(every, may, strict=True) if theirs]
 
     async def _show(self, command: Command, rest: str) -> str:
         if not rest:
             return incomplete("show")
         run = await self._engine.get_run(rest)
-        notices = await self._notices(rest, [ticket.ref for ticket in run.tickets])
+        tickets = await self._named(rest, run)
+        tokens = [await self._engine.token_for(one.ref, Via.SLACK) for one in tickets]
+        notices = [await self._engine.notice(token, Via.SLACK) for token in tokens]
         events = await self._engine.events(run.id)
-        concerned = concerns(run, notices, command.actor.id)
+        now = self._engine.surroundings.clock()
+        concerned = await self._engine.deciders.concern(run, tickets, command.actor, now)
         return show(Shown(run, notices, events, concerned))
 
-    async def _notices(self, ref: str, open_now: Sequence[str]) -> list[TicketNotice]:
+    async def _named(self, ref: str, run: Run) -> Sequence[ResumeTicket]:
         """Return the ticket that was named, or all open ones of the run that was."""
         try:
             _, ticket = await self._engine.answers.find(ref)
         except InvalidRunStateError:
-            refs = list(open_now)
-        else:
-            refs = [ticket.ref]
-        tokens = [await self._engine.token_for(one, Via.SLACK) for one in refs]
-        return [await self._engine.notice(token, Via.SLACK) for token in tokens]
+            return run.tickets
+        return [ticket]
 
     async def _run(self, command: Command, rest: str) -> str:
         words = rest.split(maxsplit=1)

@@ -1,10 +1,9 @@
-"""The Directory in Slack: what someone is in the home workspace, asked when it matters."""
+"""The Directory in Slack: what someone is, and who is in a group, asked when it matters."""
 
 import asyncio
-from collections import OrderedDict
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from typing import Any
 
 import aiohttp
@@ -12,16 +11,20 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
-from bot.tasks import Tasks
-from engine.errors import DirectoryUnavailableError
-from engine.identity import Actor, ActorKind, Standing
-from engine.ids import Clock
+from bot.remembering import Remembering
+from engine.errors import DirectoryUnavailableError, UnknownGroupError
+from engine.identity import Actor, ActorKind, Group, GroupKind, Person, Standing
+from engine.ids import Clock, PersonId
 
-KEPT_FOR = timedelta(seconds=60)
-MOST_KEPT = 2000
 TIMEOUT_S = 1.0
-_METHOD = "users.info"
+"""For one call to Slack; somebody who pressed a button is waiting."""
+MOST_MEMBERS = 10_000
+_PAGE = 1000
 _NOBODY = frozenset({"user_not_found", "user_not_visible", "invalid_arguments"})
+_NOT_OURS = frozenset({"missing_scope", "not_allowed_token_type", "plan_upgrade_required"})
+"""Slack will not tell before somebody changes the app or the plan."""
+_NO_GROUP = frozenset({"no_such_subteam", "invalid_arguments"}) | _NOT_OURS
+_NO_CHANNEL = frozenset({"channel_not_found", "invalid_arguments"}) | _NOT_OURS
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,112 +43,192 @@ class SlackIdentity:
 
 
 @dataclass(frozen=True, slots=True)
-class _Person:
-    """What ``users.info`` said of someone, and when we asked."""
+class _Known:
+    """What ``users.info`` said of someone: who they are, and the workspaces they may come by."""
 
-    standing: Standing
+    person: Person
     teams: frozenset[str]
-    asked_at: datetime
 
 
 class SlackDirectory:
-    """Describes actors by ``users.info``, cached for a minute, and fails closed.
+    """Tells who people are by the Web API; remembers it for a minute, and fails closed.
 
     Bolt tells that Slack sent a click, not that a member made it: it takes the workspace of the
     installation for the clicker's own (slack_bolt/request/internals.py, extract_actor_team_id).
     So the team in the payload's ``user`` and the one of ``users.info`` must both be home.
+
+    ``trouble`` says what kept Slack from telling when it was last asked; empty if nothing did.
     """
 
     def __init__(self, client: AsyncWebClient, identity: SlackIdentity, clock: Clock) -> None:
-        """Take a client, whose workspace is home, and the clock that ages the cache."""
+        """Take a client, whose workspace is home, and the clock that ages what is remembered."""
+        self.trouble = ""
         self._client = client
         self._identity = identity
-        self._clock = clock
-        self._known: OrderedDict[str, _Person] = OrderedDict()
-        self._lookups: dict[str, asyncio.Task[_Person]] = {}
-        self._tasks = Tasks()
+        self._people: Remembering[str, _Known] = Remembering(self._ask, clock)
+        self._groups: Remembering[Group, frozenset[PersonId]] = Remembering(self._list, clock)
+        self._addresses: Remembering[str, PersonId | None] = Remembering(self._look_up, clock)
 
-    async def describe(self, actor: Actor) -> Standing:
-        """Return the actor's standing in the home workspace.
+    async def describe(self, actor: Actor) -> Person:
+        """Return what the actor is in the home workspace.
 
         Raises:
             DirectoryUnavailableError: Slack did not tell in time.
 
         """
         if actor.kind is not ActorKind.HUMAN:
-            return Standing.BOT
-        person = self._remembered(actor.id) or await self._look_up(actor.id)
-        if person.standing is not Standing.MEMBER:
-            return person.standing
-        homes = self._identity.homes
-        came_from_home = not actor.team or actor.team in homes | person.teams
-        return person.standing if came_from_home else Standing.OUTSIDER
+            return Person(actor.id, Standing.BOT, frozenset())
+        known = await self._people.get(actor.id)
+        if not actor.team or actor.team in known.teams:
+            return known.person
+        # Not who they say they are, or not from where: no name of ours fits them.
+        member = known.person.standing is Standing.MEMBER
+        standing = Standing.OUTSIDER if member else known.person.standing
+        return Person(known.person.id, standing, frozenset())
 
-    def _remembered(self, user: str) -> _Person | None:
-        person = self._known.get(user)
-        if person is None:
-            return None
-        age = self._clock() - person.asked_at
-        return person if timedelta(0) <= age < KEPT_FOR else None
+    async def members(self, group: Group) -> frozenset[PersonId]:
+        """Return the people of a user group or a channel.
 
-    async def _look_up(self, user: str) -> _Person:
-        """Ask Slack; several who ask for the same person at once share one call."""
-        task = self._lookups.get(user)
-        if task is None:
-            task = self._lookups[user] = self._tasks.start(self._ask(user))
-            task.add_done_callback(lambda _: self._lookups.pop(user, None))
-        person = await asyncio.shield(task)
-        self._remember(user, person)
-        return person
+        Raises:
+            UnknownGroupError: Slack knows no such group, or does not let us see it.
+            DirectoryUnavailableError: Slack did not tell in time.
 
-    def _remember(self, user: str, person: _Person) -> None:
-        self._known[user] = person
-        self._known.move_to_end(user)
-        while len(self._known) > MOST_KEPT:
-            self._known.popitem(last=False)
+        """
+        return await self._groups.get(group)
 
-    async def _ask(self, user: str) -> _Person:
-        asked_at = self._clock()
+    async def find(self, email: str) -> PersonId | None:
+        """Return the active member with this e-mail address; None where there is none.
+
+        Raises:
+            UnknownGroupError: the app may not look up addresses at all.
+            DirectoryUnavailableError: Slack did not tell in time.
+
+        """
+        return await self._addresses.get(email)
+
+    async def recover(self) -> str:
+        """Return what is wrong now; after trouble Slack is asked again, as nobody else may."""
+        if self.trouble:
+            with contextlib.suppress(DirectoryUnavailableError, SlackApiError):
+                await self._call("users.info", user=self._identity.bot_user)
+        return self.trouble
+
+    async def _ask(self, user: str) -> _Known:
         try:
-            async with asyncio.timeout(TIMEOUT_S):
-                answer = await self._users_info(user)
+            answer = await self._call("users.info", user=user)
         except SlackApiError as error:
-            code = error_code(error)
-            if code in _NOBODY:
-                return _Person(Standing.UNKNOWN, frozenset(), asked_at)
-            raise DirectoryUnavailableError(f"{_METHOD}: {code}") from None
-        except (TimeoutError, aiohttp.ClientError, ValueError) as error:
-            raise DirectoryUnavailableError(f"{_METHOD}: {type(error).__name__}") from None
+            self._unless(error, _NOBODY, "users.info")
+            unknown = Person(PersonId(user), Standing.UNKNOWN, frozenset())
+            return _Known(unknown, self._identity.homes)
         found = answer.get("user")
         if not isinstance(found, dict):
-            raise DirectoryUnavailableError(f"{_METHOD}: unreadable answer")
-        return self._read(found, asked_at)
+            raise self._troubled("users.info: unreadable answer")
+        return self._read(user, found)
 
-    async def _users_info(self, user: str) -> AsyncSlackResponse:
+    async def _list(self, group: Group) -> frozenset[PersonId]:
+        if group.kind is GroupKind.USERS:
+            method, refused = "usergroups.users.list", _NO_GROUP
+        else:
+            method, refused = "conversations.members", _NO_CHANNEL
+        try:
+            if group.kind is GroupKind.USERS:
+                return _ids((await self._call(method, usergroup=group.id)).get("users"))
+            return await self._channel(group.id)
+        except SlackApiError as error:
+            self._unless(error, refused, method)
+            why = f"Slack says {error_code(error)}"
+            raise UnknownGroupError(group.kind.value, group.id, why) from None
+
+    async def _channel(self, channel: str) -> frozenset[PersonId]:
+        found: frozenset[PersonId] = frozenset()
+        cursor = ""
+        while len(found) <= MOST_MEMBERS:
+            page = {"cursor": cursor} if cursor else {}
+            answer = await self._call("conversations.members", channel=channel, limit=_PAGE, **page)
+            found |= _ids(answer.get("members"))
+            after = answer.get("response_metadata")
+            cursor = str(after.get("next_cursor") or "") if isinstance(after, dict) else ""
+            if not cursor:
+                return found
+        why = f"it has more than {MOST_MEMBERS:,} members"
+        raise UnknownGroupError(GroupKind.CHANNEL.value, channel, why)
+
+    async def _look_up(self, email: str) -> PersonId | None:
+        try:
+            answer = await self._call("users.lookupByEmail", email=email)
+        except SlackApiError as error:
+            self._unless(error, _NOT_OURS | {"users_not_found"}, "users.lookupByEmail")
+            if error_code(error) in _NOT_OURS:
+                why = f"Slack says {error_code(error)}"
+                raise UnknownGroupError("e-mail address", email, why) from None
+            return None
+        found = answer.get("user")
+        return PersonId(str(found["id"])) if isinstance(found, dict) and found.get("id") else None
+
+    async def _call(self, method: str, **arguments: Any) -> Mapping[str, Any]:  # noqa: ANN401 - as the SDK has it
+        """Ask Slack.
+
+        Raises:
+            SlackApiError: Slack answered, and said no.
+            DirectoryUnavailableError: Slack did not answer so that it could be read.
+
+        """
+        try:
+            async with asyncio.timeout(TIMEOUT_S):
+                answer = await self._post(method, arguments)
+        except (TimeoutError, aiohttp.ClientError, ValueError) as error:
+            raise self._troubled(f"{method}: {type(error).__name__}") from None
+        self.trouble = ""
+        return answer.data if isinstance(answer.data, dict) else {}
+
+    async def _post(self, method: str, arguments: dict[str, Any]) -> AsyncSlackResponse:
         """Ask by POST, which Slack takes for every method (https://docs.slack.dev/apis/web-api).
 
         The SDK would ask by GET: some fakes know no GET, and it writes who is asked about into an
         address, which proxies keep.
         """
         try:
-            return await self._client.api_call(_METHOD, data={"user": user})
+            return await self._client.api_call(method, data=arguments)
         except aiohttp.ServerDisconnectedError:
             # An idle connection may be closed as we use it. A GET is repeated by aiohttp; this
             # only reads, so it may be repeated as well.
-            return await self._client.api_call(_METHOD, data={"user": user})
+            return await self._client.api_call(method, data=arguments)
 
-    def _read(self, user: Mapping[str, Any], asked_at: datetime) -> _Person:
+    def _unless(self, error: SlackApiError, expected: frozenset[str], method: str) -> None:
+        """Take an answer that is one of the expected refusals; any other is trouble."""
+        code = error_code(error)
+        if code not in expected:
+            raise self._troubled(f"{method}: {code}") from None
+        self.trouble = ""
+
+    def _troubled(self, why: str) -> DirectoryUnavailableError:
+        self.trouble = why
+        return DirectoryUnavailableError(why)
+
+    def _read(self, asked: str, user: Mapping[str, Any]) -> _Known:
         """Read a user object (https://docs.slack.dev/reference/objects/user-object)."""
         grid = user.get("enterprise_user")
         grid = grid if isinstance(grid, dict) else {}
         organisation = grid.get("enterprise_id") or user.get("enterprise_id") or ""
-        teams = {user.get("team_id") or "", organisation}
-        at_home = bool(self._identity.homes & teams)
-        standing = _standing(user, at_home=at_home)
-        # On Grid a member may come by any workspace of the home organisation.
-        same_organisation = organisation and organisation == self._identity.enterprise
-        own = {str(team) for team in grid.get("teams") or ()} if same_organisation else set()
-        return _Person(standing, frozenset(own), asked_at)
+        teams = frozenset(map(str, filter(None, (user.get("team_id"), organisation))))
+        homes = self._identity.homes
+        standing = _standing(user, at_home=not homes.isdisjoint(teams))
+        # On Grid one human has an id in each workspace and one in the whole organisation.
+        ours = bool(organisation) and organisation == self._identity.enterprise
+        everywhere = str(grid.get("id") or "") if ours else ""
+        ids = {PersonId(asked), PersonId(everywhere)} - {PersonId("")}
+        person = Person(PersonId(everywhere or asked), standing, frozenset(ids))
+        workspaces = frozenset(map(str, grid.get("teams") or ()))
+        if homes.isdisjoint(teams):
+            return _Known(person, teams | workspaces - homes)
+        return _Known(person, homes | workspaces if ours else homes)
+
+
+def _ids(listed: object) -> frozenset[PersonId]:
+    return frozenset(PersonId(str(one)) for one in listed) if isinstance(listed, list) else _NONE
+
+
+_NONE: frozenset[PersonId] = frozenset()
 
 
 def _standing(user: Mapping[str, Any], *, at_home: bool) -> Standing:

@@ -17,8 +17,8 @@ from bot.doctor_findings import Finding, failure, ok, warning
 from bot.manifest import SCOPES
 from bot.settings import Settings, SettingsError, SlackMode
 from engine.agents import Agent
-from engine.errors import DirectoryUnavailableError
-from engine.identity import Actor, Standing, Via
+from engine.errors import DirectoryUnavailableError, UnknownGroupError
+from engine.identity import OWNER, Actor, Approvers, Group, Standing, Via, is_email
 from engine.ids import Clock, PersonId
 
 TIMEOUT_S = 10.0
@@ -203,7 +203,7 @@ async def _people(
         found += [one async for one in _approvers(agent, directory)]
     if settings.operator:
         about = f"HOLDSHORT_OPERATOR, {settings.operator},"
-        wrong = await _wrong_with(settings.operator, directory)
+        wrong = await _wrong_with(PersonId(settings.operator), OWNER, directory)
         remedy = "set it to your own member id, from your Slack profile"
         found.append(
             failure("operator", f"{about} {wrong}", remedy)
@@ -214,25 +214,44 @@ async def _people(
 
 
 async def _approvers(agent: Agent, directory: SlackDirectory) -> AsyncIterator[Finding]:
-    people = agent.who.people
-    if not people:
+    who = agent.who
+    if who.empty:
         yield ok("approvers", f"agent {agent.name}: whoever owns the run")
         return
-    wrong = {person: await _wrong_with(person, directory) for person in people}
-    for person in (one for one in people if wrong[one]):
-        text = f"agent {agent.name}: {person} {wrong[person]}"
-        yield failure("approvers", text, "name members by their id (U... or W...), or take it out")
-    good = [person for person in people if not wrong[person]]
+    wrong: dict[str, str] = {}
+    for person in who.people:
+        wrong[person] = await _wrong_with(person, who, directory)
+    wrong |= {group.id: await _wrong_with_group(group, directory) for group in who.crowd}
+    for named in (one for one in wrong if wrong[one]):
+        text = f"agent {agent.name}: {named} {wrong[named]}"
+        yield failure("approvers", text, "name whom Slack knows by their id, or take it out")
+    good = [named for named in wrong if not wrong[named]]
+    if who.on_call:
+        good.append("whoever is on call")
     if good:
         yield ok("approvers", f"agent {agent.name}: {', '.join(good)}")
 
 
-async def _wrong_with(person: str, directory: SlackDirectory) -> str:
+async def _wrong_with(person: PersonId, who: Approvers, directory: SlackDirectory) -> str:
     try:
-        standing = await directory.describe(Actor(id=PersonId(person), via=Via.SYSTEM))
+        if is_email(person):
+            return "" if await directory.find(person) else "is nobody's address"
+        found = await directory.describe(Actor(id=person, via=Via.SYSTEM))
+    except (DirectoryUnavailableError, UnknownGroupError) as error:
+        return f"cannot be looked up: {error}"
+    if found.standing is Standing.MEMBER or person in who.admitted:
+        return ""
+    return _NOT_PEOPLE[found.standing]
+
+
+async def _wrong_with_group(group: Group, directory: SlackDirectory) -> str:
+    try:
+        members = await directory.members(group)
+    except UnknownGroupError as error:
+        return f"is unknown: {error}"
     except DirectoryUnavailableError as error:
         return f"cannot be looked up: {error}"
-    return "" if standing is Standing.MEMBER else _NOT_PEOPLE[standing]
+    return "" if members else "has nobody in it"
 
 
 def _count(number: int, thing: str) -> str:

@@ -4,6 +4,7 @@ from typing import assert_never
 
 from engine.entries import CallOutcome
 from engine.events import (
+    AnswerRefused,
     CallFinished,
     CallGated,
     CallLost,
@@ -17,6 +18,7 @@ from engine.events import (
     RunSucceeded,
     TicketClosed,
     TicketOpened,
+    VoteCast,
 )
 from engine.identity import Actor, ActorKind
 from engine.policy import Verdict
@@ -59,6 +61,12 @@ def _tell(fact: Fact) -> str:
             return f"{fact.ref} {_ASKED.get(fact.target, fact.target)}"
         case TicketClosed():
             return tell_resolution(fact.resolution)
+        case VoteCast():
+            actor = tell_actor(fact.vote.actor)
+            return f"allowed by {actor}: {fact.votes} of {fact.needed}"
+        case AnswerRefused():
+            why = fact.refusal.value.replace("_", " ")
+            return f"{tell_actor(fact.actor)} tried to {fact.decision} and may not ({why})"
         case CallGated() | CallRejected() | CallStarted() | CallFinished() | CallLost():
             return _tell_call(fact)
         case _:
@@ -72,8 +80,9 @@ def tell_resolution(end: Resolution) -> str:
         if end.timed_out or end.actor.kind is ActorKind.SYSTEM
         else f" by {tell_actor(end.actor)}"
     )
+    place = f" for {end.instead_of}" if end.instead_of else ""
     said = "" if end.timed_out or end.withdrawn else _said(end)
-    return f"{end.word}{by}{said}"
+    return f"{end.word}{by}{place}{said}"
 
 
 def tell_actor(actor: Actor) -> str:

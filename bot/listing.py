@@ -52,9 +52,13 @@ def usage(agents: Sequence[str], unknown: str = "") -> str:
     return "\n".join([*hint, *USAGE, f"Agents: {known}"])
 
 
-def list_for(reader: str, waiting: Sequence[Run], going: Sequence[Run]) -> str:
-    """Return what waits for someone, and what else of theirs is going on."""
-    mine = [(run, ticket) for run in waiting for ticket in run.tickets if _asks(ticket, reader)]
+def list_for(
+    reader: str,
+    mine: Sequence[tuple[Run, ResumeTicket]],
+    waiting: Sequence[Run],
+    going: Sequence[Run],
+) -> str:
+    """Return what waits for someone (``mine``), and what else of theirs is going on."""
     own = [run for run in (*waiting, *going) if reader in {run.owner, run.requester}]
     elsewhere = [run for run in own if run.id not in {asked.id for asked, _ in mine}]
     parts = [
@@ -79,21 +83,10 @@ def show(shown: Shown) -> str:
     return "\n".join(lines)
 
 
-def concerns(run: Run, notices: Sequence[TicketNotice], reader: str) -> bool:
-    """Tell whether someone owns a run, started it, or may decide something of it."""
-    deciders = {who for notice in notices for who in notice.approvers.people}
-    return reader in {run.owner, run.requester, *deciders}
-
-
-def _asks(ticket: ResumeTicket, reader: str) -> bool:
-    who = ticket.approvers
-    own = who.four_eyes and ticket.requester == reader
-    return reader in who.people and not own
-
-
 def _waiting_line(run: Run, ticket: ResumeTicket) -> str:
     until = f" · until {wording.moment(ticket.deadline)}" if ticket.deadline else ""
-    return f"`{ticket.ref}` {wording.marked_name(run.agent)}: {_asked(ticket)}{until}"
+    so_far = f" · {ticket.counted} of {ticket.needed} approved" if ticket.needed > 1 else ""
+    return f"`{ticket.ref}` {wording.marked_name(run.agent)}: {_asked(ticket)}{so_far}{until}"
 
 
 def _asked(ticket: ResumeTicket) -> str:
@@ -103,8 +96,8 @@ def _asked(ticket: ResumeTicket) -> str:
 
 
 def _run_line(run: Run) -> str:
-    waits = [person for ticket in run.tickets for person in ticket.approvers.people]
-    on = f" for {wording.people(tuple(dict.fromkeys(waits)))}" if waits else ""
+    waits = tuple(dict.fromkeys(wording.deciders(ticket.approvers) for ticket in run.tickets))
+    on = f" for {', and for '.join(waits)}" if waits else ""
     return f"`{run.ref}` {wording.marked_name(run.agent)}: {run.status}{on}"
 
 
@@ -141,10 +134,11 @@ def _effect_lines(notice: TicketNotice) -> list[str]:
 def _state(notice: TicketNotice, ended: Resolution | None) -> str:
     if ended is None:
         until = f" until {wording.moment(notice.deadline)}" if notice.deadline else ""
-        return f"{wording.people(notice.approvers.people)} may decide{until}."
+        votes = wording.votes(notice)
+        return f"{wording.deciders(notice.approvers)} may decide{until}." + (votes and f" {votes}.")
     if ended.timed_out:
         return f"Nobody decided; denied {wording.moment(ended.at)}."
-    return f"{ended.word.capitalize()} by {wording.actor(ended.actor)} {wording.moment(ended.at)}."
+    return f"{ended.word.capitalize()} {wording.by(notice, ended)} {wording.moment(ended.at)}."
 
 
 def _end_lines(run: Run) -> list[str]:

@@ -13,7 +13,17 @@ from urllib.parse import urlsplit
 from engine.errors import ConfigurationError
 
 SLACK_ROUTE = "/slack/events"
-SCOPES = ("chat:write", "commands", "im:write", "users:read")
+SCOPES = (
+    "chat:write",
+    "commands",
+    "im:write",
+    "users:read",
+    # Approvers by e-mail address, by user group, and by the channel they are in.
+    "users:read.email",
+    "usergroups:read",
+    "channels:read",
+    "groups:read",
+)
 USAGE_HINT = "answer REF text, list, show REF, run AGENT text, help"
 
 _HEAD = """\

@@ -14,9 +14,11 @@ def unheard(agents: Iterable[Agent], channel: str) -> Iterator[str]:
     if channel:
         return
     for agent in agents:
-        named = agent.who.people
-        asked = [who for who in named if wording.is_slack_person(who)][: limits.DIRECT]
-        silent = [who for who in named if who not in asked]
+        named = agent.who
+        asked = [who for who in named.people if wording.is_slack_person(who)][: limits.DIRECT]
+        silent: list[str] = [who for who in named.people if who not in asked]
+        silent += [f"{group.kind.value} {group.id}" for group in named.crowd]
+        silent += ["whoever is on call"] if named.on_call else []
         if silent:
             yield (
                 f"agent {agent.name}: {', '.join(silent)} may decide and will not be told, as no"

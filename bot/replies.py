@@ -11,6 +11,7 @@ from typing import Protocol, assert_never
 from engine import Recorded
 from engine.errors import (
     AlreadyDecidedError,
+    AlreadyVotedError,
     ConfigurationError,
     DeliveryError,
     DirectoryUnavailableError,
@@ -33,7 +34,7 @@ from engine.errors import (
     UnknownAgentError,
     WrongDecisionError,
 )
-from engine.identity import SYSTEM
+from engine.identity import SYSTEM, Approvers
 from engine.ids import PersonId, Ref
 from engine.tickets import OutcomeUnknown, ResumeTicket
 from notifiers import text, wording
@@ -48,6 +49,14 @@ class Words(Protocol):
 
     def person(self, who: str) -> str:
         """Name a person."""
+        ...
+
+    def group(self, which: str) -> str:
+        """Name a user group."""
+        ...
+
+    def channel(self, which: str) -> str:
+        """Name a channel."""
         ...
 
     def moment(self, at: datetime) -> str:
@@ -70,6 +79,14 @@ class SlackWords:
         """Mention a person."""
         return wording.person(PersonId(who))
 
+    def group(self, which: str) -> str:
+        """Mention a user group. A private reply tells nobody in it."""
+        return wording.group(which)
+
+    def channel(self, which: str) -> str:
+        """Link a channel."""
+        return wording.channel(which)
+
     def moment(self, at: datetime) -> str:
         """Write a date token: Slack shows it in the reader's time zone."""
         return wording.moment(at)
@@ -91,6 +108,14 @@ class TerminalWords:
     def person(self, who: str) -> str:
         """Name a person by their id."""
         return self.inert(who)
+
+    def group(self, which: str) -> str:
+        """Name a user group by its id."""
+        return self.inert(f"user group {which}")
+
+    def channel(self, which: str) -> str:
+        """Name a channel by its id."""
+        return self.inert(f"channel {which}")
 
     def moment(self, at: datetime) -> str:
         """Write a moment in UTC."""
@@ -121,6 +146,9 @@ def told(outcome: Recorded | HoldshortError, words: Words, reader: str = "") -> 
 def recorded(outcome: Recorded) -> str:
     """Return what a person is told whose answer is recorded."""
     said = f"Recorded: {outcome.resolution.word} ({outcome.ref})."
+    if outcome.missing:
+        others = "one more" if outcome.missing == 1 else f"{outcome.missing} more"
+        return f"{said} {outcome.votes} of {outcome.needed}; waiting for {others}."
     match outcome.still_open:
         case 0:
             return said
@@ -216,6 +244,12 @@ def _(error: AlreadyDecidedError, words: Words, reader: str = "") -> str:
 
 
 @refused.register
+def _(error: AlreadyVotedError, words: Words, reader: str = "") -> str:  # noqa: ARG001
+    said = f"You approved this already at {words.moment(error.at)}"
+    return f"{said}: {error.votes} of {error.needed}. Nothing changed."
+
+
+@refused.register
 def _(error: TicketExpiredError, words: Words, reader: str = "") -> str:  # noqa: ARG001
     at = words.moment(error.deadline)
     return f"Expired at {at}, and silence is a denial; nothing changed."
@@ -236,11 +270,11 @@ _WHY = {
 def _(error: NotAllowedError, words: Words, reader: str = "") -> str:
     if error.refusal is Refusal.NOBODY:
         return f"Nobody is named who may decide this; nothing changed. {_OPERATOR}"
-    others = [who for who in error.people if who != reader]
-    if not others:
-        why = _WHY[error.refusal]
+    only = named(error, words, reader)
+    why = _WHY[error.refusal]
+    if not only:
         return f"{why}Nobody else is named who may decide this; nothing changed. {_OPERATOR}"
-    return f"{_WHY[error.refusal]}Only {_people(others, words)} can decide this; nothing changed."
+    return f"{why}Only {only} can decide this; nothing changed."
 
 
 @refused.register
@@ -328,7 +362,7 @@ def _(error: UndecodableRecordError, words: Words, reader: str = "") -> str:  # 
 
 @refused.register
 def _(error: DirectoryUnavailableError, words: Words, reader: str = "") -> str:  # noqa: ARG001
-    return f"Not recorded: Slack did not say in time who you are. {_AGAIN}"
+    return "Could not check who may decide; nothing was recorded. Please try again."
 
 
 @refused.register(ToolCallError)
@@ -338,12 +372,22 @@ def _(error: HoldshortError, words: Words, reader: str = "") -> str:  # noqa: AR
     return unforeseen()
 
 
-def _people(them: list[str], words: Words) -> str:
-    shown = [words.person(who) for who in them[:_NAMED]]
+def named(who: Approvers | NotAllowedError, words: Words, reader: str = "") -> str:
+    """Name whoever may decide, but for the reader, who knows already that they may not."""
+    them = [
+        *(words.person(one) for one in who.people if one != reader),
+        *(words.group(one) for one in who.groups),
+        *(f"anyone in {words.channel(one)}" for one in who.channels),
+    ]
+    shown = them[:_NAMED]
     rest = len(them) - len(shown)
-    return _either([*shown, f"{rest} more"] if rest else shown)
+    if rest:
+        shown.append(f"{rest} more")
+    return _either([*shown, "whoever is on call"] if who.on_call else shown)
 
 
 def _either(named: list[str]) -> str:
+    if not named:
+        return ""
     *first, last = named
     return f"{', '.join(first)} or {last}" if first else last

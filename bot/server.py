@@ -99,7 +99,7 @@ class Bot:
         if slack is not None and app is not None:
             now = asyncio.get_running_loop().time
             check = SlackCheck(slack.client, slack.identity.bot_user, now)
-            self.health.checks["slack"] = check
+            self.health.checks |= {"slack": check, "directory": slack.directory.recover}
             for line in unheard(engine.agents, self.runtime.settings.slack_channel):
                 _log.warning(line)
             self._connect(slack, app)

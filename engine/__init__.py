@@ -9,7 +9,7 @@ from engine.errors import (
     InvalidResumeTokenError,
     InvalidRunStateError,
 )
-from engine.identity import Actor, Approvers, Via
+from engine.identity import Actor, Approvers, StandIn, Via, Vote
 from engine.lifecycle.answer import Recorded, validate_resume
 from engine.policy import PolicyContext, Verdict
 from engine.runs import Origin, Replay, Run, RunStatus
@@ -52,10 +52,12 @@ __all__ = [
     "RunScope",
     "RunStatus",
     "Settle",
+    "StandIn",
     "TokenClaims",
     "ToolOptions",
     "Verdict",
     "Via",
+    "Vote",
     "ask_human",
     "create_resume_token",
     "validate_resume",

@@ -8,7 +8,7 @@ from typing import Any, Literal
 from engine.errors import InvalidAgentDefinitionError, UnknownAgentError
 from engine.identity import OWNER, Approvers
 from engine.ids import OpId, PersonId, RunId
-from engine.policy import Policy, check_policy
+from engine.policy import Policy, PolicyContext, check_policy
 from engine.runs import Replay
 from engine.schema import Json, digest_of
 from engine.tickets import Risk
@@ -73,6 +73,8 @@ class ToolOptions:
         return None if self.risk is None else Risk(self.risk)
 
 
+OnCall = Callable[[PolicyContext], "Sequence[str] | Awaitable[Sequence[str]]"]
+"""Says who is on call, by id or e-mail. A plain function runs in a thread: it may block."""
 ToolFunction = Callable[..., Any]
 ToolItem = Any
 """A typed function, a Pydantic AI ``Tool``, or a Pydantic AI toolset."""
@@ -108,7 +110,9 @@ class Agent:
             that returns them for each run.
         approvals: Per tool name ``"user"`` (always ask), ``"allow"``, ``"deny"``, or a function of
             the validated input and the PolicyContext that returns one of these words.
-        approvers: Who may decide; the owner unless people are named.
+        approvers: Who may decide, and how many of them it takes; the owner unless named.
+        on_call: A function of the PolicyContext that returns the people who are on call just now,
+            by id or e-mail. Asked whenever somebody decides; if it fails, nobody is let through.
         approval_timeout: Silence for this long is a denial.
         notify: Name of the notifier; may be left out where the engine has just one.
         options: Per tool name, how it is run.
@@ -124,6 +128,7 @@ class Agent:
     tools: Sequence[ToolItem] | ToolFactory = ()
     approvals: Mapping[str, Policy] = field(default_factory=dict)
     approvers: Approvers | Sequence[str] = OWNER
+    on_call: OnCall | None = None
     approval_timeout: timedelta = DEFAULT_APPROVAL_TIMEOUT
     notify: str | None = None
     options: Mapping[str, ToolOptions] = field(default_factory=dict)
@@ -137,7 +142,11 @@ class Agent:
             check_policy(tool, policy)
         if self.declared is not None:
             check_names(self, self.declared)
-        object.__setattr__(self, "approvers", _read_approvers(self.name, self.approvers))
+        who = _read_approvers(self.name, self.approvers)
+        if self.on_call is not None:
+            who = who.model_copy(update={"on_call": True})
+        _check_approvers(self, who)
+        object.__setattr__(self, "approvers", who)
 
     @property
     def who(self) -> Approvers:
@@ -270,3 +279,26 @@ def _read_approvers(name: str, given: Approvers | Sequence[str]) -> Approvers:
             f"agent {name!r}: approvers must be a non-empty list of people, or left out (the owner)"
         )
     return Approvers(people=tuple(PersonId(person) for person in given))
+
+
+def _check_approvers(agent: Agent, who: Approvers) -> None:
+    faults = [
+        (
+            who.on_call and agent.on_call is None,
+            "on_call=True needs a function: Agent(on_call=...)",
+        ),
+        (agent.on_call is not None and not callable(agent.on_call), "on_call is not a function"),
+        (not all((*who.people, *who.groups, *who.channels)), "approvers name somebody by nothing"),
+        (who.quorum < 1, f"a quorum of {who.quorum} would let a call run unasked"),
+        (
+            who.most is not None and who.quorum > who.most,
+            f"a quorum of {who.quorum} can never be met: approvers name {who.most}",
+        ),
+        (
+            any(one.until.tzinfo is None for one in who.stand_ins),
+            "stand-ins need a moment with a time zone",
+        ),
+    ]
+    for wrong, told in faults:
+        if wrong:
+            raise InvalidAgentDefinitionError(f"agent {agent.name!r}: {told}")

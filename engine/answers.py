@@ -1,5 +1,7 @@
 """Answers: from a token and a person's word to a recorded decision, or a refusal."""
 
+from engine.deciders import Deciders
+from engine.entries import RecordKind
 from engine.errors import (
     AlreadyDecidedError,
     CommitConflictError,
@@ -7,16 +9,23 @@ from engine.errors import (
     IdempotencyConflictError,
     InvalidResumeTokenError,
     InvalidRunStateError,
+    NotAllowedError,
+    Refusal,
+    ResumeError,
     RunNotFoundError,
+    StoreError,
     TicketExpiredError,
+    TicketMismatchError,
     TokenFault,
 )
-from engine.identity import Actor, Directory
+from engine.identity import Actor
 from engine.ids import Moment, Surroundings, normalise_ref
-from engine.lifecycle.answer import Judgement, Recorded, answer, key_body, recorded_answer
+from engine.lifecycle.answer import Judgement, Recorded, answer, key_body
+from engine.lifecycle.propose import permission_digest
+from engine.lifecycle.refuse import note_refusal
 from engine.runs import Run
 from engine.store import Loaded, Store
-from engine.tickets import Decision, ResumeCommand, ResumeTicket
+from engine.tickets import Allow, Decision, ResumeCommand, ResumeTicket
 from engine.tokens import KeyRing, TokenClaims
 
 
@@ -24,12 +33,12 @@ class Answers:
     """Records people's answers. What it may raise is told at ``RunEngine.resume``."""
 
     def __init__(
-        self, store: Store, keys: KeyRing, directory: Directory, surroundings: Surroundings
+        self, store: Store, keys: KeyRing, deciders: Deciders, surroundings: Surroundings
     ) -> None:
         """Take the store, the keys that tokens are signed with, and who can tell who people are."""
         self._store = store
         self._keys = keys
-        self._directory = directory
+        self._deciders = deciders
         self._surroundings = surroundings
 
     async def record(
@@ -83,17 +92,46 @@ class Answers:
         actor: Actor,
         key: str | None,
     ) -> Recorded:
-        standing = await self._directory.describe(actor)
+        claimant = await self._deciders.look(loaded.run, ticket, actor, loaded.now)
         command = ResumeCommand.from_ticket(ticket, decision, actor=actor, now=loaded.now)
         moment = Moment(loaded.now, self._surroundings.ids)
-        change = answer(loaded.run, Judgement(command, standing), moment, key)
+        try:
+            change, told = answer(loaded.run, Judgement(command, claimant), moment, key)
+        except NotAllowedError as error:
+            await self._keep_attempt(loaded.run, command, error.refusal)
+            raise
+        if isinstance(decision, Allow):
+            await self._check_arguments(ticket)
         done = await self._store.commit(change)
-        if done.outcome is not None:
-            return Recorded.model_validate_json(done.outcome)
-        resolution = change.closed[0].resolution
-        if resolution is None:
-            raise AssertionError("an answer closes its ticket with a resolution")
-        return recorded_answer(change.run, ticket, resolution)
+        return Recorded.model_validate_json(done.outcome) if done.outcome is not None else told
+
+    async def _check_arguments(self, ticket: ResumeTicket) -> None:
+        """Refuse to let a call run whose stored arguments are not those that were shown."""
+        entry, _, index = ticket.target.call.partition(".")
+        for record in await self._store.records(ticket.run, int(entry)):
+            if (record.entry, record.kind) != (int(entry), RecordKind.ARGUMENTS):
+                continue
+            if record.index == int(index):
+                if permission_digest(ticket.target.tool, record.body) == ticket.digest:
+                    return
+                break
+        raise TicketMismatchError("arguments")
+
+    async def _keep_attempt(self, run: Run, command: ResumeCommand, refusal: Refusal) -> None:
+        """Keep in the events that somebody tried; whatever comes of that, they are refused."""
+        try:
+            while True:
+                change = note_refusal(run, command, refusal, self._surroundings.moment())
+                if change is None:
+                    return
+                try:
+                    await self._store.commit(change)
+                except CommitConflictError:
+                    run = (await self._store.load(run.id)).run
+                else:
+                    return
+        except (StoreError, ResumeError) as error:
+            self._surroundings.report("answers", error)
 
 
 def _recorded(

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Protocol
 from pydantic import Field, SecretStr
 
 from engine.entries import CallOutcome
-from engine.identity import Approvers, Via
+from engine.identity import Approvers, Via, Vote
 from engine.ids import ApprovalId, PersonId, Ref, RunId
 from engine.runs import Origin, RunStatus
 from engine.schema import Frozen, Json
@@ -120,6 +120,8 @@ class TicketNotice(Frozen):
     origin: Origin
     deadline: datetime | None
     digest: str
+    votes: tuple[Vote, ...] = ()
+    needed: int = 1
     resolution: Resolution | None = None
     effect: Effect | None = None
     token: SecretStr | None = None

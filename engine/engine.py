@@ -8,6 +8,7 @@ from engine.agents import Agent, AgentRegistry, notifier_of
 from engine.answers import Answers
 from engine.cards import CardKey, Notifier, Receipt, Role, TicketNotice
 from engine.courier import Courier
+from engine.deciders import Deciders
 from engine.errors import (
     CommitConflictError,
     NotAllowedError,
@@ -81,7 +82,8 @@ class RunEngine:
         self._surroundings = surroundings or Surroundings()
         self._executor: Executor | None = None
         self._writer = NoticeWriter(store, self._keys)
-        self.answers = Answers(store, self._keys, directory or OpenDirectory(), self._surroundings)
+        self.deciders = Deciders(directory or OpenDirectory(), self.agents)
+        self.answers = Answers(store, self._keys, self.deciders, self._surroundings)
         self.sweeper = Sweeper(store, self._surroundings)
         self.courier = Courier(store, self._notifiers, self._writer, self._surroundings)
 
@@ -216,11 +218,14 @@ class RunEngine:
             RunNotFoundError: no such run.
             InvalidRunStateError: it has ended.
             NotAllowedError: the actor is neither its owner, its requester nor an approver.
+            DirectoryUnavailableError: the actor could not be looked up. Nothing changed.
 
         """
         while True:
-            run = (await self._store.load(run_id)).run
-            _check_may_cancel(run, actor)
+            loaded = await self._store.load(run_id)
+            run = loaded.run
+            if not await self.deciders.concern(run, run.tickets, actor, loaded.now):
+                raise NotAllowedError(Refusal.NOT_AN_APPROVER, _concerned(run))
             change = cancel(run, actor, self._surroundings.moment())
             try:
                 await self._store.commit(change)
@@ -293,8 +298,6 @@ class RunEngine:
         return RunId(self._store.shard(place) + unique)
 
 
-def _check_may_cancel(run: Run, actor: Actor) -> None:
+def _concerned(run: Run) -> tuple[PersonId, ...]:
     approvers = [person for ticket in run.tickets for person in ticket.approvers.people]
-    people = tuple(dict.fromkeys((run.owner, run.requester, *approvers)))
-    if actor.id not in people:
-        raise NotAllowedError(Refusal.NOT_AN_APPROVER, people)
+    return tuple(dict.fromkeys((run.owner, run.requester, *approvers)))

@@ -4,12 +4,14 @@ HoldshortError
 ├── ConfigurationError              fix the code or the settings, then start again
 │   ├── InvalidAgentDefinitionError
 │   ├── UnknownAgentError
+│   ├── UnknownGroupError
 │   └── StoreVersionError
 ├── InvalidResumeTokenError         refuse the way in; nothing changed
 ├── ResumeError                     tell the person; nothing changed
 │   ├── RunNotFoundError
 │   ├── InvalidRunStateError
-│   │   └── AlreadyDecidedError
+│   │   ├── AlreadyDecidedError
+│   │   └── AlreadyVotedError
 │   ├── TicketMismatchError
 │   ├── TicketExpiredError         also an InvalidResumeTokenError
 │   ├── WrongDecisionError
@@ -56,6 +58,17 @@ class UnknownAgentError(ConfigurationError):
         super().__init__(f"no agent named {name!r}; this engine knows: {listed}")
         self.name = name
         self.known = known
+
+
+class UnknownGroupError(ConfigurationError):
+    """Approvers name a group of people that the Directory does not know."""
+
+    def __init__(self, kind: str, group: str, why: str) -> None:
+        """Name the group, what kind it is, and what the Directory said."""
+        super().__init__(f"the {kind} {group!r} cannot be looked up: {why}")
+        self.kind = kind
+        self.group = group
+        self.why = why
 
 
 class StoreVersionError(ConfigurationError):
@@ -114,11 +127,26 @@ class AlreadyDecidedError(InvalidRunStateError):
         self.at = at
 
 
+class AlreadyVotedError(InvalidRunStateError):
+    """This person has allowed this already; it takes others too."""
+
+    def __init__(self, *, at: datetime, votes: int, needed: int) -> None:
+        """Carry when they did, and how many of how many allowed it so far."""
+        super().__init__(f"already allowed at {at.isoformat()}: {votes} of {needed}")
+        self.at = at
+        self.votes = votes
+        self.needed = needed
+
+
 class TicketMismatchError(ResumeError):
-    """A command does not match the committed ticket on one axis."""
+    """A command does not match the committed ticket on one axis, or the ticket was tampered with.
+
+    The axis is approval, run, conversation, snapshot, fingerprint, digest or call; ``seal`` and
+    ``arguments`` where what is stored is not what was committed.
+    """
 
     def __init__(self, axis: str) -> None:
-        """Name the axis: approval, run, conversation, snapshot, fingerprint, digest or call."""
+        """Name the axis."""
         super().__init__(f"the answer does not match the ticket: {axis} differs")
         self.axis = axis
 
@@ -162,11 +190,22 @@ class Refusal(StrEnum):
 class NotAllowedError(ResumeError):
     """This actor may not decide this ticket."""
 
-    def __init__(self, refusal: Refusal, people: tuple[str, ...]) -> None:
-        """Carry the reason and the people who may decide."""
+    def __init__(
+        self,
+        refusal: Refusal,
+        people: tuple[str, ...],
+        *,
+        groups: tuple[str, ...] = (),
+        channels: tuple[str, ...] = (),
+        on_call: bool = False,
+    ) -> None:
+        """Carry the reason, and who may: people, user groups, channels, whoever is on call."""
         super().__init__(f"this actor may not decide: {refusal.value}")
         self.refusal = refusal
         self.people = people
+        self.groups = groups
+        self.channels = channels
+        self.on_call = on_call
 
 
 class TooEarlyError(ResumeError):

@@ -6,7 +6,8 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from engine.entries import CallOutcome
-from engine.identity import Actor
+from engine.errors import Refusal
+from engine.identity import Actor, Vote
 from engine.ids import ApprovalId, CallId, OpId, PersonId, Ref
 from engine.policy import Verdict
 from engine.schema import Frozen, canonical_json, digest_of
@@ -53,13 +54,39 @@ class TicketOpened(Frozen):
     deadline: datetime | None
 
 
+class VoteCast(Frozen):
+    """Somebody allowed a call that takes several: so many have by now, so many are needed."""
+
+    kind: Literal["vote_cast"] = "vote_cast"
+    approval: ApprovalId
+    call: CallId
+    vote: Vote
+    votes: int
+    needed: int
+
+
+class AnswerRefused(Frozen):
+    """Somebody who may not decide a ticket tried to. Told once for each person and ticket."""
+
+    kind: Literal["answer_refused"] = "answer_refused"
+    approval: ApprovalId
+    call: CallId
+    actor: Actor
+    decision: str
+    refusal: Refusal
+
+
 class TicketClosed(Frozen):
-    """A ticket got its answer, timed out, or was withdrawn with the run."""
+    """A ticket got its answer, timed out, or was withdrawn with the run.
+
+    ``refused`` counts all attempts by people who may not decide it, also those that are no event.
+    """
 
     kind: Literal["ticket_closed"] = "ticket_closed"
     approval: ApprovalId
     call: CallId
     resolution: Resolution
+    refused: int = 0
 
 
 class CallStarted(Frozen):
@@ -124,6 +151,8 @@ Fact = Annotated[
     | CallGated
     | CallRejected
     | TicketOpened
+    | VoteCast
+    | AnswerRefused
     | TicketClosed
     | CallStarted
     | CallFinished

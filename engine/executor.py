@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from engine.agents import Agent, AgentRegistry, RunScope
@@ -14,10 +14,11 @@ from engine.errors import (
     ModelRequestError,
     RefTakenError,
     StoreUnavailableError,
+    TicketMismatchError,
     UndecodableRecordError,
 )
 from engine.gate import Gate
-from engine.ids import CallId, Moment, Surroundings
+from engine.ids import ApprovalId, CallId, Moment, Surroundings
 from engine.lifecycle.draft import call_index
 from engine.lifecycle.end import carry_out_cancel, fail, finish
 from engine.lifecycle.execute import (
@@ -30,9 +31,11 @@ from engine.lifecycle.execute import (
     recover,
 )
 from engine.lifecycle.propose import Asking, Proposal, permission_digest, propose
+from engine.lifecycle.seal import check_cleared
 from engine.model import ModelQuestion, ModelReply, ask_model
 from engine.runs import CallState, Failure, Run, RunStatus, ToolCall, Usage
 from engine.store import Change, Claim, Store
+from engine.tickets import ResumeTicket
 from engine.tools import Ending, Toolbox, ToolShelf
 
 MAX_RETRIES = 5
@@ -110,6 +113,7 @@ class _Journey:
     run: Run
     claim: Claim
     records: list[Record] | None = None
+    cleared: dict[ApprovalId, ResumeTicket] = field(default_factory=dict)
 
     def scope(self, call: CallId | None = None) -> RunScope:
         run = self.run
@@ -170,6 +174,26 @@ class _Journey:
         if self.records is None:
             self.records = list(await self.store.records(self.run.id))
         return self.records
+
+    async def load_cleared(self) -> None:
+        """Load the closed tickets that let calls of the open batch run, each once."""
+        for call in self.run.batch.calls if self.run.batch else ():
+            approval = call.approval
+            if call.state is CallState.ALLOWED and approval and approval not in self.cleared:
+                closed = (await self.store.load(self.run.id, approval=approval)).closed
+                if closed is not None:
+                    self.cleared[approval] = closed
+
+    def unlike(self, call: ToolCall) -> str:
+        """Return what of an allowed call is not as it was judged and allowed; empty if nothing."""
+        arguments = self.arguments(call)
+        if arguments is None or permission_digest(call.tool, arguments) != call.digest:
+            return f"the stored arguments of call {call.id} are not those that were judged"
+        try:
+            check_cleared(call, self.cleared.get(call.approval) if call.approval else None)
+        except TicketMismatchError as error:
+            return f"call {call.id} is not what was allowed ({error.axis})"
+        return ""
 
     async def _reload(self) -> None:
         loaded = await self.store.load(self.run.id)
@@ -260,6 +284,7 @@ class _Advance:
     async def _work_off(self) -> None:
         """Run the next allowed call of the open batch."""
         await self.journey.load_records()
+        await self.journey.load_cleared()
         call = _next(self.journey.run)
         if call is None:
             await self.journey.fail("stuck", "the open batch has nothing that could go on")
@@ -271,9 +296,9 @@ class _Advance:
     def _begin_or_refuse(self, call: ToolCall) -> Transition:
         """Return the transition of an allowed call: it begins, unless something changed since."""
         call_id = call.id
-        if not self._unaltered(call):
-            text = f"the stored arguments of call {call_id} are not those that were judged"
-            return lambda run, moment: fail(run, Failure(code="altered", message=text), moment)
+        unlike = self.journey.unlike(call)
+        if unlike:
+            return lambda run, moment: fail(run, Failure(code="altered", message=unlike), moment)
         if call.tool not in self.toolbox.names:
             reason = f"the tool {call.tool} is no longer there"
             return lambda run, moment: block(run, call_id, reason, moment)
@@ -281,10 +306,6 @@ class _Advance:
         if call.approval is not None and now_is != call.fingerprint:
             return lambda run, moment: ask_again(run, call_id, now_is, self._asking, moment)
         return lambda run, moment: begin(run, call_id, moment)
-
-    def _unaltered(self, call: ToolCall) -> bool:
-        arguments = self.journey.arguments(call)
-        return arguments is not None and permission_digest(call.tool, arguments) == call.digest
 
     def _fingerprint(self, call: ToolCall) -> str:
         return self.toolbox.fingerprint(call.tool, self.agent.option(call.tool).version)

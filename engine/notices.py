@@ -121,6 +121,8 @@ class NoticeWriter:
             origin=run.origin,
             deadline=ticket.deadline,
             digest=ticket.digest,
+            votes=ticket.votes,
+            needed=ticket.needed,
             resolution=_masked_end(ticket.resolution),
             effect=_effect(run, ticket, records, inside),
             token=token,

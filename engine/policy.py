@@ -30,7 +30,7 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class PolicyContext:
-    """What a policy function may look at besides the call's validated input."""
+    """What a policy may look at besides the call's validated input, and what an on-call function may."""
 
     run: RunId
     agent: str

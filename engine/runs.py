@@ -126,6 +126,14 @@ class CancelRequest(Frozen):
     at: datetime
 
 
+class Refused(Frozen):
+    """Attempts to answer an open ticket by people who may not: whose, and how many in all."""
+
+    approval: ApprovalId
+    people: tuple[str, ...] = ()
+    count: int = 0
+
+
 class Failure(Frozen):
     """Why a run failed: a stable code and a sentence."""
 
@@ -158,6 +166,7 @@ class Run(Frozen):
     entry_count: int
     batch: Batch | None = None
     tickets: tuple[ResumeTicket, ...] = ()
+    refused: tuple[Refused, ...] = ()
     retries: int = 0
     usage: Usage = Usage()
     cancel: CancelRequest | None = None

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, Self, assert_never
 
 from pydantic import Field
 
-from engine.identity import Actor, Approvers
+from engine.identity import Actor, Approvers, Vote
 from engine.ids import ApprovalId, CallId, OpId, PersonId, Ref, RunId, TokenId
 from engine.schema import Frozen
 
@@ -114,11 +114,15 @@ def accepted_kinds(target: AwaitTarget) -> tuple[str, ...]:
 
 
 class Resolution(Frozen):
-    """How a ticket ended: the decision, by whom, when (by the store's clock)."""
+    """How a ticket ended: the decision, by whom, when (by the store's clock).
+
+    ``instead_of`` is the approver whose place the actor took, if they stood in for one.
+    """
 
     decision: Decision
     actor: Actor
     at: datetime
+    instead_of: PersonId | None = None
     timed_out: bool = False
     withdrawn: bool = False
 
@@ -143,7 +147,10 @@ class Resolution(Frozen):
 
 
 class ResumeTicket(Frozen):
-    """The committed fact that a parked run waits on."""
+    """The committed fact that a parked run waits on.
+
+    ``seal`` is the digest of everything else here and of the call, as they were committed.
+    """
 
     schema_version: Literal[1] = 1
     approval: ApprovalId
@@ -160,7 +167,23 @@ class ResumeTicket(Frozen):
     approvers: Approvers
     requester: PersonId
     declared: Declared = UNDECLARED
+    votes: tuple[Vote, ...] = ()
     resolution: Resolution | None = None
+    seal: str = ""
+
+    @property
+    def needed(self) -> int:
+        """Return how many seats must allow. Only a permission may take more than one word."""
+        return self.approvers.quorum if isinstance(self.target, ToolPermission) else 1
+
+    @property
+    def counted(self) -> int:
+        """Return how many seats have allowed so far."""
+        return len({vote.seat for vote in self.votes})
+
+    def vote_of(self, person: PersonId) -> Vote | None:
+        """Return the vote that a person gave, if they did."""
+        return next((vote for vote in self.votes if vote.person == person), None)
 
 
 class ResumeCommand(Frozen):

@@ -65,12 +65,12 @@ def _open(notice: TicketNotice) -> list[Block]:
 
 def _who(notice: TicketNotice) -> str:
     danger = wording.risk(notice)
-    asked = f"*{wording.marked_name(notice.agent)}* asks {wording.people(notice.approvers.people)}"
+    asked = f"*{wording.marked_name(notice.agent)}* asks {wording.deciders(notice.approvers)}"
     until = f"until {wording.moment(notice.deadline)}" if notice.deadline else "no deadline"
     parts = [f"*{danger}*", asked, until] if danger else [asked, until]
     if notice.requester and notice.requester not in notice.approvers.people:
         parts.append(f"started by {wording.person(notice.requester)}")
-    return DOT.join(parts)
+    return "\n".join(filter(None, (DOT.join(parts), wording.votes(notice))))
 
 
 def _permission(notice: TicketNotice) -> list[Block]:

@@ -71,7 +71,7 @@ def who_and_when(notice: TicketNotice, end: Resolution) -> str:
         return f"Nobody decided until {until}, so it {_silence(notice)}."
     if not _by_a_person(end):
         return f"The run ended before anyone decided \u00b7 {at}"
-    return f"by {wording.actor(end.actor)} \u00b7 {at}"
+    return f"{wording.by(notice, end)} \u00b7 {at}"
 
 
 def sentence(notice: TicketNotice, end: Resolution) -> str:
@@ -82,7 +82,7 @@ def sentence(notice: TicketNotice, end: Resolution) -> str:
     if not _by_a_person(end):
         return f"{verdict(notice, end)}: {about}. The run ended before anyone decided."
     stop = "" if about.endswith(_STOPS) else "."
-    parts = [f"{verdict(notice, end)} by {wording.actor(end.actor)}: {about}{stop}"]
+    parts = [f"{verdict(notice, end)} {wording.by(notice, end)}: {about}{stop}"]
     parts += [made_mrkdwn(line, limits.FALLBACK_LINE) for line in _lines(notice, end, limits.SAID)]
     return " ".join(parts)
 

@@ -70,8 +70,8 @@ def _about(notice: TicketNotice) -> str:
 
 
 def _whom(notice: TicketNotice) -> str:
-    named = notice.approvers.people
-    return "you" if named == (notice.owner,) else wording.people(named)
+    who = notice.approvers
+    return "you" if who.just(notice.owner) else wording.deciders(who)
 
 
 def _link(ask: Receipt | None) -> str:

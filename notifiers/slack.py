@@ -190,12 +190,16 @@ def _note(notice: TicketNotice, place: _Place, refused: list[str]) -> str:
 
 
 def _who_has_it(notice: TicketNotice, reader: PersonId) -> str:
-    named, reached = notice.approvers.people, _deciders(notice)
-    if reader not in reached:
-        return "" if named == (reader,) else _ALONE
-    if len(named) == 1:
+    who, reached = notice.approvers, _deciders(notice)
+    if who.just(reader):
         return ""
-    return f"Without a channel, this card went to {len(reached)} of the {len(named)} it asks."
+    if reader not in reached:
+        return _ALONE
+    if who.crowd or who.on_call:
+        return f"Without a channel, this card went to {len(reached)} of those it asks, by name."
+    if len(who.people) == 1:
+        return ""
+    return f"Without a channel, this card went to {len(reached)} of the {len(who.people)} it asks."
 
 
 def _deciders(notice: TicketNotice) -> tuple[PersonId, ...]:

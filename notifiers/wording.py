@@ -6,13 +6,15 @@ from typing import assert_never
 
 from engine.cards import Effect, EffectState, TicketNotice
 from engine.entries import CallOutcome
-from engine.identity import Actor, Via
+from engine.identity import Actor, Approvers, Via, Vote
 from engine.ids import PersonId
-from engine.tickets import OutcomeUnknown, RemoteInput, Risk, ToolPermission
+from engine.tickets import Allow, OutcomeUnknown, RemoteInput, Resolution, Risk, ToolPermission
 from notifiers import limits
 from notifiers.text import Style, clip, made_mrkdwn, mrkdwn, one_line, quote, units
 
 _SLACK_ID = re.compile(r"[UW][A-Z0-9]+\Z")
+_GROUP_ID = re.compile(r"S[A-Z0-9]+\Z")
+_CHANNEL_ID = re.compile(r"[CG][A-Z0-9]+\Z")
 _NAME = 80
 _RISKS = {
     Risk.LOW: "Low risk",
@@ -45,13 +47,60 @@ def person(who: PersonId) -> str:
     return f"<@{who}>" if is_slack_person(who) else mrkdwn(who, _NAME)
 
 
-def people(named: tuple[PersonId, ...]) -> str:
-    """Return the people who may decide, for mrkdwn; any one of them is enough."""
-    shown = [person(who) for who in named[: limits.PEOPLE]]
-    rest = len(named) - len(shown)
-    if rest:
-        shown.append(f"{rest} more")
+def group(which: str) -> str:
+    """Return a mention of a user group for mrkdwn: each of them is told.
+
+    https://docs.slack.dev/messaging/formatting-message-text (mentioning groups).
+    """
+    return f"<!subteam^{which}>" if _GROUP_ID.match(which) else mrkdwn(which, _NAME)
+
+
+def channel(which: str) -> str:
+    """Return a link to a channel for mrkdwn, or its bare name."""
+    return f"<#{which}>" if _CHANNEL_ID.match(which) else mrkdwn(which, _NAME)
+
+
+def deciders(who: Approvers) -> str:
+    """Return who may decide, for mrkdwn: anyone of people, groups, and whoever is on call."""
+    named = [
+        *(person(one) for one in who.people),
+        *(group(one) for one in who.groups),
+        *(f"anyone in {channel(one)}" for one in who.channels),
+    ]
+    shown = _first(named)
+    if who.on_call:
+        shown.append("whoever is on call")
     return _either(shown) if shown else "nobody"
+
+
+def votes(notice: TicketNotice) -> str:
+    """Return who has allowed so far, for mrkdwn; empty where one word is enough."""
+    if notice.needed <= 1:
+        return ""
+    seats = len({vote.seat for vote in notice.votes})
+    said = f"{seats} of {notice.needed} approved"
+    who = [f"{_voter(vote)} {time_of(vote.at)}" for vote in notice.votes]
+    return f"{said}: {', '.join(_first(who))}" if who else said
+
+
+def by(notice: TicketNotice, end: Resolution) -> str:
+    """Return by whom a ticket was decided, for mrkdwn: everyone whose word it took."""
+    if isinstance(end.decision, Allow) and len(notice.votes) > 1:
+        *first, last = _first([_voter(vote) for vote in notice.votes])
+        return f"by {', '.join(first)} and {last}"
+    place = f" for {person(end.instead_of)}" if end.instead_of else ""
+    return f"by {actor(end.actor)}{place}"
+
+
+def _first(named: list[str]) -> list[str]:
+    """Return as many as a card names one by one, and how many more there are."""
+    rest = len(named) - limits.PEOPLE
+    return [*named[: limits.PEOPLE], f"{rest} more"] if rest > 0 else named
+
+
+def _voter(vote: Vote) -> str:
+    instead = vote.seat not in {vote.person, vote.actor.id}
+    return actor(vote.actor) + (f" for {person(vote.seat)}" if instead else "")
 
 
 def _either(shown: list[str]) -> str:

@@ -15,9 +15,12 @@ README = Path(__file__).parent.parent / "README.md"
 
 
 async def test_the_agent_and_its_test_without_slack_work_as_printed() -> None:
-    agent, trial = re.findall(r"```python\n(.*?)```", README.read_text("utf-8"), re.DOTALL)
+    blocks = re.findall(r"```python\n(.*?)```", README.read_text("utf-8"), re.DOTALL)
+    agent, approvers, trial = blocks
     names: dict[str, Any] = {}
     await run(agent, names)
+    await run(approvers, names)
+    assert replace(names["deployer"], approvers=names["careful"]).who.quorum == 2
     model = script([("deploy", {"version": "1.4.2", "env": "prod"})], repeat_results)
     names["deployer"] = replace(names["deployer"], model=model)
 

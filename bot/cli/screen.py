@@ -10,7 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from bot.console import open_console
-from bot.facts import tell_fact, tell_resolution
+from bot.facts import tell_actor, tell_fact, tell_resolution
+from bot.replies import FOR_TERMINAL, named
 from engine.cards import TicketNotice
 from engine.events import RunEvent
 from engine.redaction import mask
@@ -112,6 +113,11 @@ def _ticket_as_json(ticket: ResumeTicket) -> dict[str, Any]:
         "ref": ticket.ref,
         "target": ticket.target.model_dump(mode="json"),
         "people": list(ticket.approvers.people),
+        "groups": list(ticket.approvers.groups),
+        "channels": list(ticket.approvers.channels),
+        "on_call": ticket.approvers.on_call,
+        "needed": ticket.needed,
+        "votes": [{"by": vote.actor.id, "at": vote.at.isoformat()} for vote in ticket.votes],
         "deadline": ticket.deadline.isoformat() if ticket.deadline else None,
         "digest": ticket.digest,
     }
@@ -138,6 +144,10 @@ def _print_notice(screen: Screen, notice: TicketNotice) -> None:
     asked = question(notice) if isinstance(notice.target, RemoteInput) else title(notice)
     screen.line(f"{notice.ref}: {asked} {risk(notice)}".rstrip(), "bold")
     screen.line(f"  {_stands(notice)}")
+    for vote in notice.votes if notice.needed > 1 else ():
+        screen.line(f"  allowed by {tell_actor(vote.actor)} {_moment(vote.at)}")
+    if notice.needed > 1:
+        screen.line(f"  {len({vote.seat for vote in notice.votes})} of {notice.needed} needed")
     if isinstance(notice.target, RemoteInput):
         screen.box(notice.target.prompt)
     else:
@@ -156,7 +166,7 @@ def _stands(notice: TicketNotice) -> str:
     end = notice.resolution
     if end is not None:
         return f"{tell_resolution(end)}, {_moment(end.at)}"
-    people = " or ".join(notice.approvers.people) or "nobody"
+    people = named(notice.approvers, FOR_TERMINAL) or "nobody"
     until = f", until {_moment(notice.deadline)}" if notice.deadline else ""
     return f"for {people} to decide{until}"
 

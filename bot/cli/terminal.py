@@ -44,9 +44,24 @@ class Terminal:
 
         """
         operator = self.operator
-        token = await self.engine.token_for(ref, Via.TERMINAL)
-        key = self.engine.answer_key(token, decision, operator)
-        return await self.engine.resume(token, decision, actor=operator, idempotency_key=key)
+        _, ticket = await self.engine.answers.find(ref)
+        if not ticket.approvers.on_call:
+            return await _decide(self.engine, ref, decision, operator)
+        # Only the agent's own function knows who is on call.
+        _check_has_agents(self.settings)
+        async with open_runtime(self.settings) as runtime:
+            return await _decide(runtime.engine, ref, decision, operator)
+
+
+async def _decide(engine: RunEngine, ref: str, decision: Decision, operator: Actor) -> Recorded:
+    token = await engine.token_for(ref, Via.TERMINAL)
+    key = engine.answer_key(token, decision, operator)
+    return await engine.resume(token, decision, actor=operator, idempotency_key=key)
+
+
+def _check_has_agents(settings: Settings) -> None:
+    if not settings.agents:
+        raise SettingsError(["HOLDSHORT_AGENTS is not set: name your agents as module:attribute"])
 
 
 @asynccontextmanager
@@ -58,8 +73,8 @@ async def open_terminal(*, with_agents: bool = False) -> AsyncIterator[Terminal]
 
     """
     settings = read_settings(Purpose.TERMINAL)
-    if with_agents and not settings.agents:
-        raise SettingsError(["HOLDSHORT_AGENTS is not set: name your agents as module:attribute"])
+    if with_agents:
+        _check_has_agents(settings)
     agents = None if with_agents else ()
     async with open_runtime(settings, agents=agents) as runtime:
         yield Terminal(runtime.engine, settings)

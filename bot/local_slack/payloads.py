@@ -132,7 +132,7 @@ class Payloads:
             "api_app_id": world.app.id,
             "token": self._token,
             "team": {"id": world.team.id, "domain": world.team.domain},
-            "enterprise": None,
+            "enterprise": {"id": world.team.enterprise} if world.team.enterprise else None,
             "is_enterprise_install": False,
         }
 

@@ -40,11 +40,12 @@ class _Value(BaseModel):
 
 
 class Team(_Value):
-    """A workspace."""
+    """A workspace; `enterprise` is the Enterprise Grid organisation it is part of, if any."""
 
     id: str
     name: str
     domain: str
+    enterprise: str | None = None
 
 
 class User(_Value):
@@ -53,6 +54,8 @@ class User(_Value):
     `team_id` None means the world's own team. `is_stranger` None means Slack's own rule: a user of
     another team who shares no channel with the app. Someone of another team who *does* share one
     is no stranger to Slack (`is_stranger` of the user object, docs.slack.dev/reference/objects).
+    On Enterprise Grid `enterprise_user` is their id in the organisation (W...), by which they can
+    be looked up too, and `workspaces` are those they are in.
     """
 
     id: str
@@ -65,6 +68,9 @@ class User(_Value):
     is_ultra_restricted: bool = False
     is_stranger: bool | None = None
     team_id: str | None = None
+    enterprise: str | None = None
+    enterprise_user: str | None = None
+    workspaces: tuple[str, ...] = ()
 
 
 class UserGroup(_Value):
@@ -173,6 +179,13 @@ class World:
         """Find a channel by its name, with or without `#`."""
         wanted = name.removeprefix("#")
         return next((c for c in self.channels.values() if c.name and c.name == wanted), None)
+
+    def user(self, user_id: str) -> User | None:
+        """Find a user by either id."""
+        everyone = self.users.values()
+        return self.users.get(user_id) or next(
+            (user for user in everyone if user.enterprise_user == user_id), None
+        )
 
     def team_of(self, user: User) -> str:
         """Return the id of the workspace a user belongs to."""

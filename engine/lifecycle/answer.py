@@ -4,8 +4,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import assert_never
 
+from engine.cards import Role
 from engine.entries import CallOutcome, CallResult
 from engine.errors import (
+    AlreadyVotedError,
     InvalidAnswerError,
     InvalidRunStateError,
     TicketExpiredError,
@@ -13,10 +15,12 @@ from engine.errors import (
     TooEarlyError,
     WrongDecisionError,
 )
-from engine.identity import SYSTEM, Actor, Standing, judge
+from engine.events import VoteCast
+from engine.identity import SYSTEM, Actor, Claimant, Vote, judge
 from engine.ids import ApprovalId, Moment, Ref, RunId
 from engine.lifecycle.draft import Draft
 from engine.lifecycle.propose import told
+from engine.lifecycle.seal import check_open, sealed
 from engine.lifecycle.table import CallCause
 from engine.runs import Run, ToolCall
 from engine.schema import Frozen, digest_of
@@ -41,14 +45,18 @@ MAX_REASON_CHARS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What an answer is judged with besides the run: the command, and what the actor is."""
+    """What an answer is judged with besides the run: the command, and who gives it."""
 
     command: ResumeCommand
-    standing: Standing
+    claimant: Claimant
 
 
 class Recorded(Frozen):
-    """What an actor is told of a recorded answer; the same for every repeat of its key."""
+    """What an actor is told of a recorded answer; the same for every repeat of its key.
+
+    ``resolution`` is their own word. It ended the ticket unless it was one vote of several:
+    ``votes`` of the ``needed`` were there with it.
+    """
 
     run: RunId
     run_ref: Ref
@@ -56,6 +64,14 @@ class Recorded(Frozen):
     ref: Ref
     resolution: Resolution
     still_open: int
+    votes: int = 1
+    needed: int = 1
+
+    @property
+    def missing(self) -> int:
+        """Return how many more must allow before it is decided."""
+        allowed = isinstance(self.resolution.decision, Allow)
+        return max(0, self.needed - self.votes) if allowed else 0
 
 
 def key_scope(run: RunId) -> str:
@@ -68,15 +84,18 @@ def key_body(approval: str, decision: Decision, actor: Actor) -> str:
     return digest_of("answer", approval, decision.model_dump_json(), actor.key)
 
 
-def recorded_answer(run: Run, ticket: ResumeTicket, resolution: Resolution) -> Recorded:
-    """Return what the actor of this resolution is told; ``run`` is the run after it."""
+def _recorded(run: Run, ticket: ResumeTicket, resolution: Resolution) -> Recorded:
+    """Return what the actor of this resolution is told; ``run`` and ``ticket`` are as after it."""
+    others = [one for one in run.tickets if one.approval != ticket.approval]
     return Recorded(
         run=run.id,
         run_ref=run.ref,
         approval=ticket.approval,
         ref=ticket.ref,
         resolution=resolution,
-        still_open=len(run.tickets),
+        still_open=len(others),
+        votes=ticket.counted,
+        needed=ticket.needed,
     )
 
 
@@ -111,31 +130,66 @@ def validate_resume(run: Run, command: ResumeCommand) -> ResumeTicket:
     return ticket
 
 
-def answer(run: Run, judgement: Judgement, moment: Moment, key: str | None) -> Change:
-    """Return the Change that a person's answer makes, or refuse it and change nothing.
+def answer(
+    run: Run, judgement: Judgement, moment: Moment, key: str | None
+) -> tuple[Change, Recorded]:
+    """Return the Change that a person's answer makes and what they are told; or refuse it.
+
+    Who asks comes before what they ask: whoever may not decide is told nothing else.
 
     Raises:
         ResumeError: the answer does not match, comes too late or too early, is of the wrong kind,
-            does not fit, or comes from someone who may not decide.
+            does not fit, is a second vote, or comes from someone who may not decide.
 
     """
-    command = judgement.command
+    command, claimant = judgement.command, judgement.claimant
+    asked = run.ticket(command.approval) or validate_resume(run, command)
+    seat = judge(asked.approvers, claimant)
     ticket = validate_resume(run, command)
-    judge(ticket.approvers, command.actor, judgement.standing, ticket.requester)
+    check_open(run, ticket)
     _check_words(command)
     draft = Draft(run, moment)
-    resolution = Resolution(decision=command.decision, actor=command.actor, at=command.now)
-    _apply(draft, ticket, resolution)
-    record = _key_record(draft.run, ticket, resolution, key) if key is not None else None
-    return draft.change(key=record, not_after=ticket.deadline)
+    instead_of = seat if seat not in {claimant.person.id, command.actor.id} else None
+    word = Resolution(
+        decision=command.decision, actor=command.actor, at=command.now, instead_of=instead_of
+    )
+    if isinstance(command.decision, Allow):
+        vote = Vote(actor=command.actor, person=claimant.person.id, seat=seat, at=command.now)
+        ticket = _voted(draft, ticket, vote)
+    if not isinstance(command.decision, Allow) or ticket.counted >= ticket.needed:
+        _apply(draft, ticket, word)
+    told_so = _recorded(draft.run, ticket, word)
+    record = _key_record(told_so, command, key) if key is not None else None
+    return draft.change(key=record, not_after=ticket.deadline), told_so
 
 
-def _key_record(run: Run, ticket: ResumeTicket, resolution: Resolution, key: str) -> KeyRecord:
+def _voted(draft: Draft, ticket: ResumeTicket, vote: Vote) -> ResumeTicket:
+    known = ticket.vote_of(vote.person)
+    if known is not None:
+        raise AlreadyVotedError(at=known.at, votes=ticket.counted, needed=ticket.needed)
+    call = draft.batch.call(ticket.target.call)
+    voted = sealed(ticket.model_copy(update={"votes": (*ticket.votes, vote)}), call)
+    rest = tuple(voted if t.approval == voted.approval else t for t in draft.run.tickets)
+    draft.set(tickets=rest)
+    if voted.needed > 1:
+        so_far = VoteCast(
+            approval=voted.approval,
+            call=call.id,
+            vote=vote,
+            votes=voted.counted,
+            needed=voted.needed,
+        )
+        draft.note(so_far)
+        draft.raise_card(voted.approval, Role.ASK)
+    return voted
+
+
+def _key_record(told_so: Recorded, command: ResumeCommand, key: str) -> KeyRecord:
     return KeyRecord(
-        scope=key_scope(run.id),
+        scope=key_scope(told_so.run),
         key=key,
-        body=key_body(ticket.approval, resolution.decision, resolution.actor),
-        outcome=recorded_answer(run, ticket, resolution).model_dump_json(),
+        body=key_body(told_so.approval, command.decision, command.actor),
+        outcome=told_so.model_dump_json(),
     )
 
 

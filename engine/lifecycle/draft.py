@@ -5,8 +5,16 @@ from typing import Any
 
 from engine.cards import CardKey, Role
 from engine.entries import CallOutcome, CallResult, Record, RecordKind
-from engine.events import CallFinished, Fact, RunEvent, TicketClosed, TicketOpened, link_event
+from engine.events import (
+    CallFinished,
+    Fact,
+    RunEvent,
+    TicketClosed,
+    TicketOpened,
+    link_event,
+)
 from engine.ids import CommitId, Moment
+from engine.lifecycle.seal import sealed
 from engine.lifecycle.table import CallCause, RunCause, move_call, move_run
 from engine.runs import Batch, Run, RunStatus, ToolCall
 from engine.store import Change, ClaimEffect, KeyRecord
@@ -94,7 +102,8 @@ class Draft:
             self.set(attempt=self.moment.ids.new("att"))
 
     def open_ticket(self, ticket: ResumeTicket) -> None:
-        """Open a ticket, and want the cards that show it."""
+        """Open a ticket, seal it with its call as it is now, and want the cards that show it."""
+        ticket = sealed(ticket, self.batch.call(ticket.target.call))
         self.set(tickets=(*self.run.tickets, ticket))
         self._opened.append(ticket)
         self.note(
@@ -112,11 +121,14 @@ class Draft:
 
     def close_ticket(self, ticket: ResumeTicket, resolution: Resolution) -> None:
         """Close a ticket; the owner is told unless it was the owner who decided."""
-        left = tuple(t for t in self.run.tickets if t.approval != ticket.approval)
-        self.set(tickets=left)
-        self._closed.append(ticket.model_copy(update={"resolution": resolution}))
+        approval, call = ticket.approval, self.batch.call(ticket.target.call)
+        left = tuple(t for t in self.run.tickets if t.approval != approval)
+        tries = sum(one.count for one in self.run.refused if one.approval == approval)
+        others = tuple(one for one in self.run.refused if one.approval != approval)
+        self.set(tickets=left, refused=others)
+        self._closed.append(sealed(ticket.model_copy(update={"resolution": resolution}), call))
         self.note(
-            TicketClosed(approval=ticket.approval, call=ticket.target.call, resolution=resolution)
+            TicketClosed(approval=approval, call=call.id, resolution=resolution, refused=tries)
         )
         self.raise_card(ticket.approval, Role.ASK)
         self.raise_card(ticket.approval, Role.ASKED)

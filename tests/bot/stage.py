@@ -17,6 +17,7 @@ from engine.ids import Surroundings
 from engine.store import Store
 from notifiers import names
 from tests.engine.scripted import Ledger, repeat_results, script
+from tests.engine.town import but_for_attempts
 
 ALICE, BOB, CAROL = "U0ALICE", "U0BOB", "U0CAROL"
 GUEST, OUTSIDER, GONE, ROBOT = "U0GUEST", "U0EXT", "U0GONE", "U0ROBOT"
@@ -102,6 +103,10 @@ class Stage:
     async def run(self, run_id: str) -> Run:
         """Return a run as it stands."""
         return await self.runtime.engine.get_run(run_id)
+
+    async def unchanged(self, run: Run) -> bool:
+        """Tell whether a run stands as it did, but for what is kept of refused attempts."""
+        return but_for_attempts(await self.run(run.id)) == but_for_attempts(run)
 
     async def press(
         self, user: str, card: Json, action: str = names.APPROVE, **more: Any

@@ -77,7 +77,7 @@ async def refused(on: Stage, user: str, forge: Forgery | None = None) -> str:
     told = await on.told(user)
 
     assert pressed.acked
-    assert await on.run(run.id) == run
+    assert await on.unchanged(run)
     assert on.ledger.effects == []
     return told
 
@@ -123,7 +123,7 @@ async def test_the_requester_does_not_count_under_four_eyes(mode: str) -> None:
             "You started this run, so someone else must decide. "
             "Only <@U0CAROL> can decide this; nothing changed."
         )
-        assert await on.run(run.id) == run
+        assert await on.unchanged(run)
 
 
 async def test_a_token_of_another_run_in_a_button_is_refused_like_any_other() -> None:

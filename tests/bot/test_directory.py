@@ -13,13 +13,14 @@ from aiohttp.test_utils import TestServer
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot import directory as module
+from bot import remembering
 from bot.bootstrap import make_client
 from bot.directory import SlackDirectory, SlackIdentity
-from bot.local_slack import Fault, FaultKind, LocalSlack, User
-from engine.errors import DirectoryUnavailableError
-from engine.identity import SYSTEM, Actor, Standing, Via
+from bot.local_slack import Channel, Fault, FaultKind, LocalSlack, User, UserGroup
+from engine.errors import DirectoryUnavailableError, UnknownGroupError
+from engine.identity import SYSTEM, Actor, Group, GroupKind, Standing, Via
 from engine.ids import PersonId
-from tests.bot.stage import ALICE, BOB, GONE, GUEST, OUTSIDER, ROBOT, Clock, settings_for
+from tests.bot.stage import ALICE, BOB, CAROL, GONE, GUEST, OUTSIDER, ROBOT, Clock, settings_for
 
 HOME = SlackIdentity(team="T0LOCAL", enterprise="", bot_user="U0HOLDSHORT", bot_id="B0HOLDSHORT")
 GRID = SlackIdentity(team="T0LOCAL", enterprise="E0ORG", bot_user="U0HOLDSHORT", bot_id="B0")
@@ -35,7 +36,7 @@ class Desk:
 
     async def describe(self, user: str, team: str = "") -> Standing:
         actor = Actor(id=PersonId(user), team=team, via=Via.SLACK)
-        return await self.directory.describe(actor)
+        return (await self.directory.describe(actor)).standing
 
     @property
     def asked(self) -> int:
@@ -81,7 +82,7 @@ async def test_a_stranger_is_an_outsider_though_of_the_home_team(desk: Desk) -> 
 
 
 async def test_no_machine_of_ours_is_a_person(desk: Desk) -> None:
-    assert await desk.directory.describe(SYSTEM) is Standing.BOT
+    assert (await desk.directory.describe(SYSTEM)).standing is Standing.BOT
     assert desk.asked == 0
 
 
@@ -116,7 +117,7 @@ async def test_many_who_ask_for_one_person_at_once_share_one_call(desk: Desk) ->
 
 
 async def test_only_so_many_are_remembered(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_KEPT", 2)
+    monkeypatch.setattr(remembering, "MOST_KEPT", 2)
     for user in (ALICE, BOB, GUEST, ALICE):
         await desk.describe(user)
     assert desk.asked == 4
@@ -173,19 +174,23 @@ async def test_who_is_asked_about_stands_in_no_address() -> None:
         )
         actor = Actor(id=PersonId(BOB), via=Via.SLACK)
 
-        standing = await SlackDirectory(client, HOME, Clock()).describe(actor)
+        person = await SlackDirectory(client, HOME, Clock()).describe(actor)
 
-    assert standing is Standing.MEMBER
+    assert person.standing is Standing.MEMBER
     assert asked == [("", {"user": BOB})]
 
 
 class Answering:
-    """A client that answers users.info with one user object."""
+    """A client that answers whatever it is asked with one user object."""
 
     def __init__(self, user: object) -> None:
         self._user = user
 
-    async def api_call(self, *_: object, **__: object) -> dict[str, Any]:
+    async def api_call(self, method: str, **_: object) -> "Answering":
+        return self
+
+    @property
+    def data(self) -> dict[str, Any]:
         return {"ok": True, "user": self._user}
 
 
@@ -236,7 +241,7 @@ async def test_on_grid_home_is_the_organisation(
     client: Any = Answering(user)
     directory = SlackDirectory(client, GRID, Clock())
     actor = Actor(id=PersonId("U1"), team=team, via=Via.SLACK)
-    assert await directory.describe(actor) is standing
+    assert (await directory.describe(actor)).standing is standing
 
 
 @pytest.mark.parametrize("user", [None, [], "U1"])
@@ -246,3 +251,143 @@ async def test_an_answer_without_a_user_lets_nobody_through(user: object) -> Non
         await SlackDirectory(client, GRID, Clock()).describe(
             Actor(id=PersonId("U1"), via=Via.SLACK)
         )
+
+
+async def members(desk: Desk, group: str, kind: GroupKind = GroupKind.USERS) -> set[str]:
+    return set(await desk.directory.members(Group(kind, group)))
+
+
+async def test_a_group_is_its_people_as_of_at_most_a_minute_ago(desk: Desk) -> None:
+    assert await members(desk, "S0ONCALL") == {BOB, CAROL}
+    desk.slack.world.put_group(
+        UserGroup(id="S0ONCALL", handle="oncall", name="On call", users=(ALICE,))
+    )
+    desk.clock.move(timedelta(seconds=59))
+    assert await members(desk, "S0ONCALL") == {BOB, CAROL}
+
+    desk.clock.move(timedelta(seconds=2))
+
+    assert await members(desk, "S0ONCALL") == {ALICE}
+    assert len(desk.slack.calls.select("usergroups.users.list")) == 2
+
+
+async def test_a_big_channel_is_read_to_its_end(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_PAGE", 100)
+    crowd = tuple(f"U0C{number:03}" for number in range(250))
+    desk.slack.world.put_channel(Channel(id="C0BIG", name="big", members=crowd))
+
+    assert await members(desk, "C0BIG", GroupKind.CHANNEL) == set(crowd)
+    assert len(desk.slack.calls.select("conversations.members")) == 3
+
+
+async def test_a_channel_of_too_many_is_no_group_of_approvers(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_PAGE", 2)
+    monkeypatch.setattr(module, "MOST_MEMBERS", 3)
+    with pytest.raises(UnknownGroupError, match="more than 3 members"):
+        await members(desk, "C0DEPLOYS", GroupKind.CHANNEL)
+
+
+@pytest.mark.parametrize(
+    ("group", "kind", "code"),
+    [
+        ("S0NONE", GroupKind.USERS, "no_such_subteam"),
+        ("", GroupKind.USERS, "invalid_arguments"),
+        ("C0NONE", GroupKind.CHANNEL, "channel_not_found"),
+        ("C0PRIVATE", GroupKind.CHANNEL, "channel_not_found"),
+    ],
+)
+async def test_a_group_that_slack_does_not_know_is_told_from_a_slack_that_is_away(
+    group: str, kind: GroupKind, code: str, desk: Desk
+) -> None:
+    with pytest.raises(UnknownGroupError, match=f"{kind.value} '{group}' .*Slack says {code}"):
+        await members(desk, group, kind)
+    assert desk.directory.trouble == ""
+
+
+@pytest.mark.parametrize("email", ["bob@local.example", "BOB@local.example"])
+async def test_an_address_is_its_members(email: str, desk: Desk) -> None:
+    assert await desk.directory.find(email) == BOB
+
+
+@pytest.mark.parametrize("email", ["dan@local.example", "eve@other.example", "x@y"])
+async def test_an_address_of_nobody_active_here_is_nobodys(email: str, desk: Desk) -> None:
+    assert await desk.directory.find(email) is None
+
+
+async def test_addresses_that_the_app_may_not_look_up_are_a_fault_of_its_setup(desk: Desk) -> None:
+    app = desk.slack.world.app
+    scopes = app.scopes - {"users:read.email", "usergroups:read"}
+    desk.slack.world.app = app.model_copy(update={"scopes": scopes})
+
+    with pytest.raises(UnknownGroupError, match="missing_scope"):
+        await desk.directory.find("bob@local.example")
+    with pytest.raises(UnknownGroupError, match="missing_scope"):
+        await members(desk, "S0ONCALL")
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault(kind=FaultKind.TIMEOUT),
+        Fault(kind=FaultKind.SERVER_ERROR),
+        Fault(kind=FaultKind.HTML),
+        Fault(kind=FaultKind.RATELIMITED),
+    ],
+)
+async def test_no_group_and_no_address_is_told_by_a_slack_that_is_away(
+    desk: Desk, fault: Fault, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "TIMEOUT_S", 0.2)
+    lasting = fault.model_copy(update={"times": None})
+    desk.slack.faults.plant(lasting)
+
+    for asking in (members(desk, "S0ONCALL"), desk.directory.find("bob@local.example")):
+        with pytest.raises(DirectoryUnavailableError):
+            await asking
+    assert desk.directory.trouble
+    assert await desk.directory.recover()
+
+    desk.slack.faults.clear()
+    assert await desk.directory.recover() == ""
+    assert await members(desk, "S0ONCALL") == {BOB, CAROL}
+
+
+async def test_one_human_of_the_organisation_is_counted_under_one_id() -> None:
+    user = {
+        "id": "U1",
+        "team_id": "T0SALES",
+        "enterprise_user": {"id": "W1", "enterprise_id": "E0ORG", "teams": ["T0SALES"]},
+    }
+    client: Any = Answering(user)
+    directory = SlackDirectory(client, GRID, Clock())
+
+    found = [
+        await directory.describe(Actor(id=PersonId(who), team="T0SALES", via=Via.SLACK))
+        for who in ("U1", "W1")
+    ]
+
+    assert {person.id for person in found} == {"W1"}
+    assert found[0].ids == {"U1", "W1"}
+
+
+async def test_an_organisation_that_is_not_ours_gives_nobody_a_second_id() -> None:
+    user = {"team_id": "T0LOCAL", "enterprise_user": {"id": "W0BOSS", "enterprise_id": "E0EVIL"}}
+    client: Any = Answering(user)
+    found = await SlackDirectory(client, GRID, Clock()).describe(
+        Actor(id=PersonId("U1"), team="T0LOCAL", via=Via.SLACK)
+    )
+    assert found.id == "U1"
+    assert found.ids == {"U1"}
+
+
+@pytest.mark.parametrize("team", ["T0EVIL", "T0LOCAL"])
+async def test_no_name_fits_someone_who_does_not_come_from_where_they_belong(
+    desk: Desk, team: str
+) -> None:
+    who = BOB if team == "T0EVIL" else OUTSIDER
+    found = await desk.directory.describe(Actor(id=PersonId(who), team=team, via=Via.SLACK))
+    assert (found.standing, found.ids) == (Standing.OUTSIDER, frozenset())

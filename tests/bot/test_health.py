@@ -41,7 +41,13 @@ async def test_a_process_that_serves_is_alive_and_ready() -> None:
             200,
             {
                 "ready": True,
-                "checks": {"store": "ok", "loops": "ok", "slack": "ok", "process": "ok"},
+                "checks": {
+                    "store": "ok",
+                    "loops": "ok",
+                    "slack": "ok",
+                    "directory": "ok",
+                    "process": "ok",
+                },
             },
         )
 

@@ -80,7 +80,7 @@ async def test_an_answer_that_does_not_fit_is_told_under_the_field_and_consumes_
             "errors": {names.ANSWER_BLOCK: "Not recorded: the answer is empty."},
         }
         assert (await on.modal(BOB))["errors"] == sent.body["errors"]
-        assert await on.run(run.id) == run
+        assert await on.unchanged(run)
         await on.people.submit(BOB, {names.ANSWER_BLOCK: "CHG-7"})
         assert (await on.told(BOB)).startswith("Recorded: answered")
 
@@ -95,7 +95,7 @@ async def test_whoever_submits_is_judged_not_whoever_opened() -> None:
 
         assert sent.acked
         assert await on.told(CAROL) == "Only <@U0BOB> can decide this; nothing changed."
-        assert await on.run(run.id) == run
+        assert await on.unchanged(run)
 
 
 async def test_an_approver_may_submit_what_a_guest_opened_but_the_guest_may_not() -> None:
@@ -108,7 +108,7 @@ async def test_an_approver_may_submit_what_a_guest_opened_but_the_guest_may_not(
         await on.people.submit(GUEST)
 
         assert (await on.told(GUEST)).startswith("Guests of this workspace cannot decide.")
-        assert await on.run(run.id) == run
+        assert await on.unchanged(run)
 
 
 async def test_a_form_submitted_after_the_deadline_changes_nothing() -> None:
@@ -150,7 +150,7 @@ async def test_a_form_with_metadata_that_we_did_not_write_is_refused(metadata: s
         assert sent.acked
         told = await on.people.wait_for_message(BOB, "D0BOB", lambda m: "cannot be" in m["text"])
         assert told["text"].startswith("This cannot be answered from here")
-        assert await on.run(run.id) == run
+        assert await on.unchanged(run)
 
 
 async def test_a_form_that_we_do_not_know_is_answered() -> None:
@@ -247,7 +247,7 @@ async def test_a_button_of_another_kind_of_card_opens_no_form() -> None:
         await on.press(BOB, card, names.DENY, forge=forged)
 
         assert (await on.told(BOB)).startswith("Nothing changed: this takes")
-        assert await on.run(run.id) == run
+        assert await on.unchanged(run)
 
 
 async def review(on: Stage, user: str) -> int:
@@ -268,7 +268,7 @@ async def test_only_the_last_page_of_a_review_approves(mode: str) -> None:
         await on.press(BOB, card, names.REVIEW)
 
         assert await review(on, BOB) > 1
-        assert await on.run(run.id) == run
+        assert await on.unchanged(run)
         await on.people.submit(BOB)
 
         assert (await on.told(BOB)).startswith("Recorded: approved")
@@ -299,4 +299,4 @@ async def test_a_refused_approval_at_the_end_of_a_review_is_told() -> None:
         await on.people.submit(CAROL)
 
         assert await on.told(CAROL) == "Only <@U0BOB> can decide this; nothing changed."
-        assert await on.run(run.id) == run
+        assert await on.unchanged(run)

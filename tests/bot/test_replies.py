@@ -19,6 +19,7 @@ from bot.settings import SettingsError
 from engine import Actor, Allow, Deny, Recorded, Via
 from engine.errors import (
     AlreadyDecidedError,
+    AlreadyVotedError,
     CommitConflictError,
     DeliveryError,
     DirectoryUnavailableError,
@@ -156,10 +157,7 @@ def decided(decision: str, by: str) -> AlreadyDecidedError:
         (CommitConflictError("x"), slow_store()),
         (
             DirectoryUnavailableError("x"),
-            (
-                "Not recorded: Slack did not say in time who you are."
-                " Please try again; it counts only once."
-            ),
+            ("Could not check who may decide; nothing was recorded. Please try again."),
         ),
         (
             UnknownAgentError("x*", ("a", "b")),
@@ -223,6 +221,41 @@ def outcome(still_open: int, decision: Allow | Deny) -> Recorded:
 def test_what_is_recorded_is_told_with_what_is_still_open(still_open: int, rest: str) -> None:
     assert recorded(outcome(still_open, Allow())) == f"Recorded: approved (K7F3QD).{rest}"
     assert told(outcome(still_open, Deny()), FOR_SLACK) == f"Recorded: denied (K7F3QD).{rest}"
+
+
+@pytest.mark.parametrize(
+    ("votes", "needed", "rest"),
+    [(1, 2, "1 of 2; waiting for one more."), (1, 3, "1 of 3; waiting for 2 more.")],
+)
+def test_a_vote_is_told_with_how_many_are_missing(votes: int, needed: int, rest: str) -> None:
+    vote = outcome(0, Allow()).model_copy(update={"votes": votes, "needed": needed})
+    last = vote.model_copy(update={"votes": needed})
+    no = outcome(0, Deny()).model_copy(update={"votes": votes, "needed": needed})
+
+    assert recorded(vote) == f"Recorded: approved (K7F3QD). {rest}"
+    assert recorded(last) == "Recorded: approved (K7F3QD)."
+    assert recorded(no) == "Recorded: denied (K7F3QD)."
+
+
+def test_a_second_vote_is_told_when_the_first_was_and_how_many_there_are() -> None:
+    error = AlreadyVotedError(at=NOON, votes=1, needed=2)
+    assert refused(error, FOR_SLACK) == (
+        f"You approved this already at {AT}: 1 of 2. Nothing changed."
+    )
+
+
+def test_whoever_is_refused_is_told_of_groups_channels_and_whoever_is_on_call() -> None:
+    error = NotAllowedError(
+        Refusal.NOT_AN_APPROVER, ("U0BOB",), groups=("S0OPS",), channels=("C0OPS",), on_call=True
+    )
+    assert refused(error, FOR_SLACK) == (
+        "Only <@U0BOB>, <!subteam^S0OPS>, anyone in <#C0OPS> or whoever is on call can decide"
+        " this; nothing changed."
+    )
+    assert refused(error, FOR_TERMINAL) == (
+        "Only U0BOB, user group S0OPS, anyone in channel C0OPS or whoever is on call can decide"
+        " this; nothing changed."
+    )
 
 
 def test_the_terminal_is_told_in_plain_text() -> None:

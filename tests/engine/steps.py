@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from engine.entries import CallOutcome, CallResult
-from engine.identity import Actor, Approvers, Standing, Via
+from engine.identity import Actor, Approvers, Claimant, Person, Standing, Via
 from engine.ids import CallId, Ids, Moment, PersonId, RunId
 from engine.lifecycle.answer import Judgement, answer
 from engine.lifecycle.execute import begin
@@ -13,7 +13,7 @@ from engine.lifecycle.start import StartRequest, start
 from engine.policy import Verdict
 from engine.runs import Origin, Run, ToolCall, Usage
 from engine.store import Change
-from engine.tickets import Decision, ResumeCommand
+from engine.tickets import Decision, ResumeCommand, ResumeTicket
 
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC)
 ALICE, BOB = PersonId("UALICE"), PersonId("UBOB")
@@ -69,7 +69,15 @@ def decide(
     ticket = run.tickets[number]
     actor = Actor(id=by, via=Via.SLACK)
     command = ResumeCommand.from_ticket(ticket, decision, actor=actor, now=now)
-    return answer(run, Judgement(command, Standing.MEMBER), at(now), None)
+    change, _ = answer(run, Judgement(command, claimant(ticket, actor)), at(now), None)
+    return change
+
+
+def claimant(ticket: ResumeTicket, actor: Actor) -> Claimant:
+    """Return a member in good standing, who has a seat if they are named."""
+    person = Person(actor.id, Standing.MEMBER, frozenset({actor.id}))
+    seat = actor.id if actor.id in ticket.approvers.people else None
+    return Claimant(actor, person, seat, requested=actor.id == ticket.requester)
 
 
 def result(index: int, outcome: CallOutcome = CallOutcome.SUCCEEDED) -> CallResult:

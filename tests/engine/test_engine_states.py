@@ -7,10 +7,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from engine import Agent, Allow, Deny, Settle
+from engine import Agent, Allow, Approvers, Deny, Settle
 from engine.cards import Role, TicketNotice
 from engine.errors import HoldshortError
-from engine.events import CallStarted, TicketClosed
+from engine.events import CallStarted, TicketClosed, VoteCast
 from engine.identity import Via
 from engine.ids import PersonId
 from engine.lifecycle.execute import begin
@@ -27,9 +27,12 @@ from tests.engine.scripted import (
     script,
     stage,
 )
+from tests.engine.town import but_for_attempts
 
-PEOPLE = [ALICE, BOB, CAROL, PersonId("UMALLORY")]
-APPROVERS = [BOB, CAROL]
+DAVE = PersonId("UDAVE")
+PEOPLE = [ALICE, BOB, CAROL, DAVE, PersonId("UMALLORY")]
+TWO_OF_THREE = Approvers(people=(BOB, CAROL, DAVE), quorum=2)
+WAYS = [(Via.TERMINAL, ""), (Via.SLACK, "T1"), (Via.API, "")]
 DECISIONS = [
     Allow(),
     Deny(),
@@ -52,7 +55,7 @@ def two_deploys(ledger: Ledger) -> Agent:
         model=script(calls, repeat_results),
         tools=[ledger.deploy, ledger.refund],
         approvals={"deploy": "user"},
-        approvers=APPROVERS,
+        approvers=TWO_OF_THREE,
         approval_timeout=timedelta(hours=1),
     )
 
@@ -66,6 +69,7 @@ class EngineStates(RuleBasedStateMachine):
         self.on = stage(two_deploys)
         self.started = 0
         self.decided: dict[str, str] = {}
+        self.votes: dict[str, set[PersonId]] = {}
 
     def teardown(self) -> None:
         self.runner.run(self.on.store.close())
@@ -75,9 +79,9 @@ class EngineStates(RuleBasedStateMachine):
         return list(self.runner.run(self.on.engine.list_runs()).runs)
 
     @precondition(lambda self: self.started < 3)
-    @rule()
-    def start(self) -> None:
-        self.runner.run(self.on.engine.start("a", "go", owner=ALICE))
+    @rule(requester=st.sampled_from([ALICE, BOB]))
+    def start(self, requester: PersonId) -> None:
+        self.runner.run(self.on.engine.start("a", "go", owner=ALICE, requester=requester))
         self.started += 1
 
     @rule()
@@ -93,26 +97,41 @@ class EngineStates(RuleBasedStateMachine):
         self.on.inbox.fail(times=2)
 
     @rule(
-        number=st.integers(0, 5), who=st.sampled_from(PEOPLE), decision=st.sampled_from(DECISIONS)
+        number=st.integers(0, 5),
+        who=st.sampled_from(PEOPLE),
+        way=st.sampled_from(WAYS),
+        decision=st.sampled_from(DECISIONS),
     )
-    def somebody_answers(self, number: int, who: PersonId, decision: Decision) -> None:
+    def somebody_answers(
+        self, number: int, who: PersonId, way: tuple[Via, str], decision: Decision
+    ) -> None:
         tickets = [ticket for run in self.runs() for ticket in run.tickets]
         if not tickets:
             return
         ticket = tickets[number % len(tickets)]
         before = self.runner.run(self.on.engine.get_run(ticket.run))
-        token = self.runner.run(self.on.engine.token_for(ticket.ref, Via.TERMINAL))
-        actor = person(who, Via.TERMINAL)
+        token = self.runner.run(self.on.engine.token_for(ticket.ref, way[0]))
+        actor = person(who, *way)
         key = self.on.engine.answer_key(token, decision, actor)
         try:
             self.runner.run(
                 self.on.engine.resume(token, decision, actor=actor, idempotency_key=key)
             )
         except HoldshortError:
-            assert self.runner.run(self.on.engine.get_run(ticket.run)) == before
+            after = self.runner.run(self.on.engine.get_run(ticket.run))
+            assert but_for_attempts(after) == but_for_attempts(before)
             return
-        assert who in APPROVERS
+        assert who in TWO_OF_THREE.people
+        assert who != ticket.requester
         assert ticket.approval not in self.decided
+        if isinstance(decision, Allow):
+            voters = self.votes.setdefault(ticket.approval, set())
+            voters.add(who)
+            still_open = self.runner.run(self.on.engine.get_run(ticket.run)).ticket(ticket.approval)
+            assert (still_open is None) == (len(voters) >= 2)
+            if still_open is not None:
+                assert still_open.counted == len(voters) == 1
+                return
         self.decided[ticket.approval] = decision.kind
 
     @rule(number=st.integers(0, 2))
@@ -154,9 +173,15 @@ class EngineStates(RuleBasedStateMachine):
     def every_deploy_that_started_was_allowed_by_somebody(self) -> None:
         for run in self.runs():
             allowed: set[str] = set()
+            votes: dict[str, set[str]] = {}
             for event in self.runner.run(self.on.engine.events(run.id)):
                 match event.fact:
-                    case TicketClosed(call=call, resolution=resolution):
+                    case VoteCast(approval=approval, vote=vote):
+                        votes.setdefault(approval, set()).add(vote.person)
+                    case TicketClosed(approval=approval, call=call, resolution=resolution):
+                        if isinstance(resolution.decision, Allow):
+                            assert len(votes[approval]) == 2
+                            assert run.requester not in votes[approval]
                         if isinstance(resolution.decision, Allow | Settle):
                             allowed.add(call)
                     case CallStarted(call=call, tool="deploy"):

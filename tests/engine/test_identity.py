@@ -3,7 +3,17 @@
 import pytest
 
 from engine.errors import NotAllowedError, Refusal
-from engine.identity import OWNER, Actor, ActorKind, Approvers, Standing, Via, judge
+from engine.identity import (
+    OWNER,
+    Actor,
+    ActorKind,
+    Approvers,
+    Claimant,
+    Person,
+    Standing,
+    Via,
+    judge,
+)
 from engine.ids import PersonId
 
 ALICE, BOB, MALLORY = PersonId("UALICE"), PersonId("UBOB"), PersonId("UMALLORY")
@@ -14,14 +24,22 @@ def actor(person: PersonId, kind: ActorKind = ActorKind.HUMAN) -> Actor:
     return Actor(kind=kind, id=person, via=Via.SLACK)
 
 
+def claimant(
+    approvers: Approvers, who: Actor, standing: Standing = Standing.MEMBER, requester: str = ALICE
+) -> Claimant:
+    person = Person(who.id, standing, frozenset({who.id}))
+    seat = who.id if who.id in approvers.people else None
+    return Claimant(who, person, seat, requested=who.id == requester)
+
+
 def refusal(approvers: Approvers, who: Actor, standing: Standing = Standing.MEMBER) -> Refusal:
     with pytest.raises(NotAllowedError) as refused:
-        judge(approvers, who, standing, requester=ALICE)
+        judge(approvers, claimant(approvers, who, standing))
     return refused.value.refusal
 
 
 def test_a_named_member_may_decide() -> None:
-    judge(NAMED, actor(BOB), Standing.MEMBER, requester=ALICE)
+    assert judge(NAMED, claimant(NAMED, actor(BOB))) == BOB
 
 
 def test_somebody_else_may_not() -> None:
@@ -33,11 +51,13 @@ def test_under_four_eyes_the_requester_may_not_though_named() -> None:
 
 
 def test_without_four_eyes_a_named_requester_may() -> None:
-    judge(Approvers(people=(ALICE,), four_eyes=False), actor(ALICE), Standing.MEMBER, ALICE)
+    named = Approvers(people=(ALICE,), four_eyes=False)
+    assert judge(named, claimant(named, actor(ALICE))) == ALICE
 
 
 def test_the_owner_is_asked_by_default_and_may_decide_what_they_requested() -> None:
-    judge(OWNER.resolve(ALICE), actor(ALICE), Standing.MEMBER, requester=ALICE)
+    owner = OWNER.resolve(ALICE)
+    assert judge(owner, claimant(owner, actor(ALICE))) == ALICE
 
 
 def test_with_nobody_named_nobody_may_decide() -> None:
@@ -56,6 +76,21 @@ def test_with_nobody_named_nobody_may_decide() -> None:
 )
 def test_a_named_person_not_in_good_standing_may_not(standing: Standing, reason: Refusal) -> None:
     assert refusal(NAMED, actor(BOB), standing) is reason
+
+
+@pytest.mark.parametrize("standing", [Standing.GUEST, Standing.BOT, Standing.OUTSIDER])
+def test_whoever_is_admitted_by_name_may_if_they_are_named_too(standing: Standing) -> None:
+    admitting = NAMED.model_copy(update={"admitted": (BOB, MALLORY)})
+
+    assert judge(admitting, claimant(admitting, actor(BOB), standing)) == BOB
+    assert refusal(admitting, actor(MALLORY), standing) is Refusal.NOT_AN_APPROVER
+
+
+@pytest.mark.parametrize("standing", [Standing.DEACTIVATED, Standing.UNKNOWN])
+def test_no_name_admits_whoever_is_gone_or_unknown(standing: Standing) -> None:
+    admitting = NAMED.model_copy(update={"admitted": (BOB,)})
+
+    assert refusal(admitting, actor(BOB), standing) is not None
 
 
 def test_the_system_may_not_decide_in_a_persons_place() -> None:

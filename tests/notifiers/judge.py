@@ -19,6 +19,8 @@ HIDDEN = {"Cc", "Cf", "Cn", "Co", "Cs", "Zl", "Zp", "Zs"}
 BLANKS = set("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
 OUR_TOKENS = re.compile(
     r"<@[UW][A-Z0-9]+>"
+    r"|<!subteam\^S[A-Z0-9]+>"
+    r"|<#[CG][A-Z0-9]+>"
     r"|<!date\^\d+\^[{}a-z_ ]+\|\d{4}-\d\d-\d\d \d\d:\d\d UTC>"
     r"|<https?://[^<>|]+\|Open the card>"
 )

@@ -65,7 +65,8 @@ def ticket(**changed: Any) -> TicketNotice:
 
 def closed(decision: Decision, **changed: Any) -> TicketNotice:
     """Return the same ticket, decided by Bob in Slack unless told otherwise."""
-    marks = {name: changed.pop(name) for name in ("timed_out", "withdrawn") if name in changed}
+    optional = ("timed_out", "withdrawn", "instead_of")
+    marks = {name: changed.pop(name) for name in optional if name in changed}
     actor = changed.pop("actor", Actor(id=BOB, via=Via.SLACK))
     end = Resolution(decision=decision, actor=actor, at=LATER, **marks)
     return ticket(resolution=end, token=None, **changed)

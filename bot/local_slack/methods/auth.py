@@ -8,7 +8,8 @@ from bot.local_slack.methods.call import Call, Json, Method
 def test(call: Call) -> Json:
     """auth.test."""
     team, app = call.workspace.world.team, call.workspace.world.app
-    return {
+    grid = {"enterprise_id": team.enterprise} if team.enterprise else {}
+    return grid | {
         "url": f"https://{team.domain}.slack.com/",
         "team": team.name,
         "user": app.name,

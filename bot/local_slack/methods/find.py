@@ -9,7 +9,7 @@ from bot.local_slack.world import Channel, User, World
 
 def user(call: Call, name: str = "user") -> User:
     """Return the user an argument names. Raises SlackError `user_not_found`."""
-    found = call.workspace.world.users.get(call.required(name))
+    found = call.workspace.world.user(call.required(name))
     if found is None:
         raise SlackError("user_not_found")
     return found

@@ -71,6 +71,12 @@ def user_as_slack(user: User, world: World) -> dict[str, Any]:
         "is_app_user": False,
         "updated": 0,
     }
+    if user.enterprise_user:
+        body["enterprise_user"] = {
+            "id": user.enterprise_user,
+            "enterprise_id": user.enterprise or world.team.enterprise,
+            "teams": list(user.workspaces or (world.team_of(user),)),
+        }
     # Slack leaves the roles out once a user is deactivated.
     if not user.deleted:
         body |= {

@@ -170,7 +170,16 @@ def test_slack_is_sent_where_the_server_listens() -> None:
 def test_it_asks_for_no_more_than_is_used() -> None:
     read_back = Manifest.model_validate(manifest())
 
-    assert read_back.oauth_config.scopes.bot == ["chat:write", "commands", "im:write", "users:read"]
+    assert read_back.oauth_config.scopes.bot == [
+        "chat:write",
+        "commands",
+        "im:write",
+        "users:read",
+        "users:read.email",
+        "usergroups:read",
+        "channels:read",
+        "groups:read",
+    ]
     assert read_back.settings.interactivity.is_enabled
     assert read_back.features.app_home.messages_tab_enabled
     assert not read_back.settings.token_rotation_enabled

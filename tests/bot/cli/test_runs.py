@@ -176,6 +176,11 @@ def test_a_program_reads_what_a_run_waits_for(terminal: Terminal, serving: Servi
             "ref": run.waiting.ref,
             "target": {"kind": "tool_permission", "call": "1.0", "tool": "deploy"},
             "people": [BOB, CAROL],
+            "groups": [],
+            "channels": [],
+            "on_call": False,
+            "needed": 1,
+            "votes": [],
             "deadline": run.waiting.deadline.isoformat() if run.waiting.deadline else None,
             "digest": run.waiting.digest,
         }

@@ -144,3 +144,25 @@ def test_serving_without_settings_names_each_that_is_missing(terminal: Terminal)
     assert refused.status == 2
     for name in ("SLACK_BOT_TOKEN", "SLACK_SIGNING_SECRET"):
         assert f"{name} is not set" in refused.err
+
+
+def test_a_group_that_slack_does_not_know_ends_serving_with_one_clear_line(
+    start: Start, tmp_path: Path
+) -> None:
+    slack = start("slack", "--port", "0")
+    settings = exports(read_until(slack.stdout, LAST))
+    agents = (
+        "from engine import Agent, Approvers\n"
+        "agent = Agent(name='deployer', model='test', approvers=Approvers(groups=('S0NONE',)))\n"
+    )
+    (tmp_path / "my_agents.py").write_text(agents)
+    more = {"HOLDSHORT_AGENTS": "my_agents:agent", "PYTHONPATH": str(tmp_path)}
+
+    bot = start("serve", **settings, **more, HOLDSHORT_PORT="0")
+    _, said = bot.communicate()
+
+    assert bot.returncode == 2
+    assert said.strip().splitlines()[-1] == (
+        "holdshort: agent deployer: approvers: the user group 'S0NONE' cannot be looked up:"
+        " Slack says no_such_subteam"
+    )

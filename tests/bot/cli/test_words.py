@@ -12,8 +12,9 @@ from bot.cli.errors import explain
 from bot.facts import tell_fact, tell_resolution
 from engine import Actor, Agent, Allow, Answer, Decision, Deny, Settle, Verdict, Via, ask_human
 from engine.entries import CallOutcome
-from engine.errors import ConfigurationError, StoreUnavailableError
+from engine.errors import ConfigurationError, Refusal, StoreUnavailableError
 from engine.events import (
+    AnswerRefused,
     CallFinished,
     CallGated,
     CallLost,
@@ -27,8 +28,9 @@ from engine.events import (
     RunSucceeded,
     TicketClosed,
     TicketOpened,
+    VoteCast,
 )
-from engine.identity import SYSTEM
+from engine.identity import SYSTEM, Vote
 from engine.ids import ApprovalId, CallId, OpId, PersonId, Ref, utc_now
 from engine.tickets import Resolution
 from tests.bot.cli.conftest import ALICE, BOB, Serving, Terminal
@@ -38,7 +40,7 @@ CALL, TOOL, OP, TICKET = CallId("1.0"), "deploy", OpId("op_1"), ApprovalId("apr_
 PERSON = Actor(id=PersonId(BOB), via=Via.SLACK)
 
 
-def resolution(decision: Decision, actor: Actor = PERSON, **more: bool) -> Resolution:
+def resolution(decision: Decision, actor: Actor = PERSON, **more: Any) -> Resolution:
     return Resolution(decision=decision, actor=actor, at=utc_now(), **more)
 
 
@@ -71,6 +73,32 @@ FACTS: Sequence[tuple[Fact, str]] = [
     (
         TicketClosed(approval=TICKET, call=CALL, resolution=resolution(Allow())),
         f"approved by {BOB} (slack)",
+    ),
+    (
+        TicketClosed(
+            approval=TICKET, call=CALL, resolution=resolution(Allow(), instead_of=PersonId(ALICE))
+        ),
+        f"approved by {BOB} (slack) for {ALICE}",
+    ),
+    (
+        VoteCast(
+            approval=TICKET,
+            call=CALL,
+            vote=Vote(actor=PERSON, person=PERSON.id, seat=PERSON.id, at=utc_now()),
+            votes=1,
+            needed=2,
+        ),
+        f"allowed by {BOB} (slack): 1 of 2",
+    ),
+    (
+        AnswerRefused(
+            approval=TICKET,
+            call=CALL,
+            actor=PERSON,
+            decision="allow",
+            refusal=Refusal.NOT_AN_APPROVER,
+        ),
+        f"{BOB} (slack) tried to allow and may not (not an approver)",
     ),
     (CallStarted(call=CALL, tool=TOOL, op=OP, attempt=1), "deploy starts"),
     (finished(CallOutcome.SUCCEEDED, 3.21), "deploy ran in 3.2 s"),

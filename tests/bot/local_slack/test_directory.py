@@ -198,3 +198,40 @@ async def test_the_world_can_be_changed_while_it_runs(
     members = (await web.conversations_members(channel="C0NEW"))["members"]
     assert members == ["U0HOLDSHORT", "U0BOB"]
     assert (await user(web, "U0BOB"))["deleted"]
+
+
+async def test_on_grid_a_person_has_an_id_in_the_organisation_too(
+    slack: LocalSlack, web: AsyncWebClient
+) -> None:
+    world = slack.world
+    world.team = world.team.model_copy(update={"enterprise": "E0ORG"})
+    grid = {"enterprise_user": "W0BOB", "workspaces": ("T0LOCAL", "T0SALES")}
+    world.put_user(world.users["U0BOB"].model_copy(update=grid))
+
+    by_one, by_other = await user(web, "U0BOB"), await user(web, "W0BOB")
+
+    assert by_one == by_other
+    assert by_one["enterprise_user"] == {
+        "id": "W0BOB",
+        "enterprise_id": "E0ORG",
+        "teams": ["T0LOCAL", "T0SALES"],
+    }
+    assert (await web.auth_test())["enterprise_id"] == "E0ORG"
+    assert "enterprise_user" not in await user(web, "U0CAROL")
+
+
+async def test_a_big_channel_is_told_page_by_page(slack: LocalSlack, web: AsyncWebClient) -> None:
+    crowd = tuple(f"U0C{number:03}" for number in range(250))
+    slack.world.put_channel(Channel(id="C0BIG", name="big", members=crowd))
+    seen: list[str] = []
+    cursor = ""
+    while True:
+        answer = await web.conversations_members(channel="C0BIG", limit=100, cursor=cursor)
+        seen += answer["members"]
+        cursor = answer["response_metadata"]["next_cursor"]
+        if not cursor:
+            break
+
+    assert tuple(seen) == crowd
+    wrong = web.conversations_members(channel="C0BIG", cursor="bm9uc2Vuc2U=")
+    assert await refusal(wrong) == "invalid_cursor"
