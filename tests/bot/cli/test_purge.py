@@ -1,0 +1,68 @@
+"""Removing old runs from the terminal."""
+
+from datetime import timedelta
+
+import pytest
+
+from bot import cli_purge
+from engine.ids import utc_now
+from tests.bot.cli.conftest import ALICE, Serving, Terminal
+
+
+def ended(serving: Serving, *, age: timedelta) -> str:
+    """Take a run to its end, so long ago."""
+    serving.clock = lambda: utc_now() - age
+    run = serving.start()
+    while run.waiting is not None:
+        serving.approve(run, run.waiting.approvers.people[-1])
+        run = serving.serve(run.id)
+    # The cards that waited for others before them.
+    serving.clock = lambda: utc_now() - age + timedelta(minutes=1)
+    return serving.serve(run.id).ref
+
+
+def refs(terminal: Terminal) -> str:
+    return terminal("runs", "list", operator=ALICE).out
+
+
+def test_runs_that_ended_long_ago_go_and_the_others_stay(
+    terminal: Terminal, serving: Serving
+) -> None:
+    old = ended(serving, age=timedelta(days=91))
+    serving.clock = lambda: utc_now() - timedelta(days=400)
+    waiting = serving.start().ref
+    young = ended(serving, age=timedelta(days=89))
+
+    said = terminal("purge", "--older-than", "90d")
+
+    assert (said.status, said.out) == (0, "Removed 1 run that ended more than 90d ago.\n")
+    assert old not in refs(terminal)
+    assert waiting in refs(terminal)
+    assert young in refs(terminal)
+
+
+def test_a_dry_run_says_how_many_and_removes_nothing(terminal: Terminal, serving: Serving) -> None:
+    names = [ended(serving, age=timedelta(days=8)) for _ in range(2)]
+
+    said = terminal("purge", "--older-than", "1w", "--dry-run")
+
+    assert said.out == "Would remove 2 runs that ended more than 1w ago.\n"
+    assert all(name in refs(terminal) for name in names)
+
+
+def test_more_than_one_batch_goes(
+    terminal: Terminal, serving: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cli_purge, "BATCH", 2)
+    for _ in range(3):
+        ended(serving, age=timedelta(hours=13))
+
+    assert "Removed 3 runs" in terminal("purge", "--older-than", "12h").out
+
+
+@pytest.mark.parametrize("age", ["90", "d", "0d", "-1d", "90 days", "1.5d", "9999999h"])
+def test_an_age_that_is_none_is_refused(terminal: Terminal, age: str) -> None:
+    said = terminal("purge", f"--older-than={age}")
+
+    assert said.status == 2
+    assert "say an age such as 12h, 90d or 26w" in said.err
