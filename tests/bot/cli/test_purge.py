@@ -1,48 +1,52 @@
 """Removing old runs from the terminal."""
 
+import asyncio
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
 from bot import cli_purge
 from engine.ids import utc_now
-from tests.bot.cli.conftest import ALICE, Serving, Terminal
+from engine.stores import SqliteStore
+from tests.bot.cli.conftest import ALICE, Terminal
+from tests.factories import make_change, make_ended, make_run
 
 
-def ended(serving: Serving, *, age: timedelta) -> str:
-    """Take a run to its end, so long ago."""
-    serving.clock = lambda: utc_now() - age
-    run = serving.start()
-    while run.waiting is not None:
-        serving.approve(run, run.waiting.approvers.people[-1])
-        run = serving.serve(run.id)
-    # The cards that waited for others before them.
-    serving.clock = lambda: utc_now() - age + timedelta(minutes=1)
-    return serving.serve(run.id).ref
+def keep(path: Path, *, age: timedelta, ended: bool = True) -> str:
+    """Store a run that ended, or has been waiting for a worker, for so long."""
+    run = make_run()
+
+    async def work() -> None:
+        store = SqliteStore(path, clock=lambda: utc_now() - age)
+        await store.commit(make_change(run))
+        if ended:
+            await store.commit(make_change(make_ended(run)))
+        await store.close()
+
+    asyncio.run(work())
+    return run.ref
 
 
 def refs(terminal: Terminal) -> str:
     return terminal("runs", "list", operator=ALICE).out
 
 
-def test_runs_that_ended_long_ago_go_and_the_others_stay(
-    terminal: Terminal, serving: Serving
-) -> None:
-    old = ended(serving, age=timedelta(days=91))
-    serving.clock = lambda: utc_now() - timedelta(days=400)
-    waiting = serving.start().ref
-    young = ended(serving, age=timedelta(days=89))
+def test_runs_that_ended_long_ago_go_and_the_others_stay(terminal: Terminal, path: Path) -> None:
+    old = keep(path, age=timedelta(days=91))
+    live = keep(path, age=timedelta(days=400), ended=False)
+    young = keep(path, age=timedelta(days=89))
 
     said = terminal("purge", "--older-than", "90d")
 
     assert (said.status, said.out) == (0, "Removed 1 run that ended more than 90d ago.\n")
     assert old not in refs(terminal)
-    assert waiting in refs(terminal)
+    assert live in refs(terminal)
     assert young in refs(terminal)
 
 
-def test_a_dry_run_says_how_many_and_removes_nothing(terminal: Terminal, serving: Serving) -> None:
-    names = [ended(serving, age=timedelta(days=8)) for _ in range(2)]
+def test_a_dry_run_says_how_many_and_removes_nothing(terminal: Terminal, path: Path) -> None:
+    names = [keep(path, age=timedelta(days=8)) for _ in range(2)]
 
     said = terminal("purge", "--older-than", "1w", "--dry-run")
 
@@ -51,11 +55,11 @@ def test_a_dry_run_says_how_many_and_removes_nothing(terminal: Terminal, serving
 
 
 def test_more_than_one_batch_goes(
-    terminal: Terminal, serving: Serving, monkeypatch: pytest.MonkeyPatch
+    terminal: Terminal, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cli_purge, "BATCH", 2)
     for _ in range(3):
-        ended(serving, age=timedelta(hours=13))
+        keep(path, age=timedelta(hours=13))
 
     assert "Removed 3 runs" in terminal("purge", "--older-than", "12h").out
 
