@@ -42,7 +42,7 @@ from engine.ids import Ids
 ids = Ids()
 ids.new("run")
 child = os.fork()
-print(ids.new("run"), flush=True)
+os.write(1, ids.new("run").encode() + b"\\n")
 if child:
     os.waitpid(child, 0)
 """
