@@ -190,9 +190,9 @@ async def _idle(column: Column, engine: RunEngine, seconds: float) -> dict[str, 
     """Serve with nothing to do; return the share of a core, and what the store counts a second."""
     stop = asyncio.Event()
     serving = asyncio.create_task(run_loops(engine, WorkerOptions(name="idle"), stop))
-    await asyncio.sleep(1)
+    await asyncio.wait({serving}, timeout=1)
     before, cpu, begun = column.spent(engine.store), time.process_time(), time.perf_counter()
-    await asyncio.sleep(seconds)
+    await asyncio.wait({serving}, timeout=seconds)
     passed = time.perf_counter() - begun
     after, used = column.spent(engine.store), time.process_time() - cpu
     stop.set()
