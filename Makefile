@@ -5,6 +5,7 @@ BIN := $(VENV)/bin
 # Twice quiet: errors only.
 PIP := python -m pip -qq --disable-pip-version-check --no-input
 LOCKED := $(BIN)/$(PIP) install --require-hashes
+BENCH := .venv-bench
 UV_VERSION := 0.13.9
 UV := .venv-uv/bin/uv
 
@@ -48,15 +49,15 @@ coverage: ## the same tests, measured: engine and notifiers 95 %, all 90 %
 proof: $(VENV)/.dev ## the long forms of the tests, many minutes
 	@$(BIN)/python -m pytest -m proof --timeout 1800 $(ARGS)
 
-bench: $(VENV)/.dev ## the figures in the README, measured here
-	@$(BIN)/python -m tests.bench $(ARGS)
+bench: $(BENCH)/.installed ## what a cycle costs, beside others, into docs/bench (ARGS=--quick for a look)
+	@$(BENCH)/bin/python -m tests.bench $(ARGS)
 
 format: $(VENV)/.dev ## format, and repair what ruff can
 	@$(BIN)/ruff format --quiet .
 	@$(BIN)/ruff check --quiet --fix .
 
 clean: ## remove environments, caches and build output
-	rm -rf .venv .venv-uv build dist *.egg-info .coverage* htmlcov
+	rm -rf .venv .venv-bench .venv-uv build dist *.egg-info .coverage* htmlcov
 	rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -84,6 +85,14 @@ $(VENV)/.browser: requirements-browser.txt $(VENV)/.dev
 	@$(LOCKED) -r requirements-browser.txt
 	@touch $@
 
+# Apart from the others: what we are measured against brings plugins for pytest along.
+$(BENCH)/.installed: requirements-bench.txt
+	@test -n '$(PYTHON)' || { echo 'make bench needs Python 3.11 or newer: name it with PYTHON=' >&2; exit 1; }
+	@echo 'Installing $< into $(BENCH)' >&2
+	@$(PYTHON) -m venv --clear $(BENCH)
+	@$(BENCH)/bin/$(PIP) install --require-hashes -r requirements-bench.txt
+	@touch $@
+
 # Locks.
 
 $(UV):
@@ -97,6 +106,7 @@ lock: $(UV) ## write the hashed requirements*.txt anew (ARGS=--upgrade for newer
 	@$(COMPILE) pyproject.toml -o requirements.txt
 	@$(COMPILE) pyproject.toml --group dev -c requirements.txt -o requirements-dev.txt
 	@$(COMPILE) --group browser -c requirements-dev.txt -o requirements-browser.txt
+	@$(COMPILE) pyproject.toml --group test --group bench -c requirements-dev.txt -o requirements-bench.txt
 
 PLATFORMS := x86_64-manylinux_2_28 aarch64-manylinux_2_28 x86_64-apple-darwin aarch64-apple-darwin
 

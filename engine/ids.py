@@ -1,7 +1,9 @@
 """Names: the types of ids, how they are minted, and how a moment is passed to pure code."""
 
 import logging
+import os
 import secrets
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -18,6 +20,7 @@ PersonId = NewType("PersonId", str)
 
 CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 REF_LENGTH = 6
+_LETTERS = bytes(ord(CROCKFORD[byte & 31]) for byte in range(256))
 _CONFUSED = str.maketrans({"O": "0", "I": "1", "L": "1"})
 
 Entropy = Callable[[int], bytes]
@@ -43,11 +46,42 @@ def normalise_ref(typed: str) -> Ref:
     return Ref(typed.strip().upper().translate(_CONFUSED))
 
 
+class Pool:
+    """Random bytes of the system, taken in from it many at a time.
+
+    Each time the system is asked, Python lets another thread run, and waits for its turn again:
+    with a busy database thread that took longer than all else in a transition.
+    """
+
+    CHUNK = 32
+    """Bytes that are given out at most at a time; no byte is given out twice."""
+    _CHUNKS = 64
+
+    def __init__(self) -> None:
+        """Start empty. A forked process starts empty too, or it would mint its parent's ids."""
+        self._chunks: deque[bytes] = deque()
+        os.register_at_fork(after_in_child=self._chunks.clear)
+
+    def __call__(self, count: int) -> bytes:
+        """Return that many random bytes, 32 at most."""
+        while True:
+            try:
+                return self._chunks.popleft()[:count]  # atomic: any thread may ask
+            except IndexError:
+                drawn = secrets.token_bytes(self.CHUNK * self._CHUNKS)
+                self._chunks.extend(
+                    drawn[start : start + self.CHUNK] for start in range(0, len(drawn), self.CHUNK)
+                )
+
+
+_POOL = Pool()
+
+
 @dataclass(frozen=True, slots=True)
 class Ids:
     """Mints ids from injected entropy, so that a test can know them."""
 
-    entropy: Entropy = secrets.token_bytes
+    entropy: Entropy = _POOL
 
     def new(self, prefix: str) -> str:
         """Return ``<prefix>_`` and 20 Crockford characters (100 random bits)."""
@@ -58,7 +92,7 @@ class Ids:
         return Ref(self._draw(REF_LENGTH))
 
     def _draw(self, length: int) -> str:
-        return "".join(CROCKFORD[byte & 31] for byte in self.entropy(length))
+        return self.entropy(length).translate(_LETTERS).decode("ascii")
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,8 @@ from engine.schema import Json, canonical_json, digest_of
 
 MAX_RESULT_CHARS = 256 * 1024
 _TOOL_RETRIES = 0
+# The engine makes model requests itself; a tool that reads ctx.model gets this inert one.
+_INERT = TestModel()
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,9 +185,8 @@ def _asking(items: Sequence[ToolItem]) -> frozenset[str]:
 
 
 def _context(scope: RunScope) -> RunContext[RunScope]:
-    # The engine makes model requests itself; a tool that reads ctx.model gets an inert one.
     return RunContext(
-        deps=scope, model=TestModel(), usage=RunUsage(), run_id=scope.run, tool_call_approved=True
+        deps=scope, model=_INERT, usage=RunUsage(), run_id=scope.run, tool_call_approved=True
     )
 
 

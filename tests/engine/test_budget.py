@@ -4,29 +4,38 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from tests.bench.cycle import Bench, Replay, per_cycle, tape_cycles
+import pytest
+
+from engine.stores import SqliteStore
+from tests.bench.sqlite_column import SqliteColumn
+from tests.bench.workload import Workload
 
 
 async def test_a_cycle_is_six_full_commits_and_two_lite_ones(tmp_path: Path) -> None:
-    bench = Bench(tmp_path / "store.sqlite")
-    await bench.cycles(1)
-    before = bench.store.counters
+    store = SqliteStore(tmp_path / "store.sqlite")
+    workload = Workload(store)
+    await workload.cycles(1)
+    before = store.counters
 
-    await bench.cycles(3)
+    await workload.cycles(3)
 
-    cost = per_cycle(before, bench.store.counters, 3)
-    await bench.store.close()
-    assert (cost["full_commits"], cost["lite_commits"]) == (6, 2)
+    after = store.counters
+    await store.close()
+    assert after.full_commits - before.full_commits == 3 * 6
+    assert after.lite_commits - before.lite_commits == 3 * 2
 
 
-async def test_the_replay_does_the_same_writes_as_the_engine(tmp_path: Path) -> None:
-    bench, replay = Bench(tmp_path / "engine.sqlite"), Replay(tmp_path / "replay.sqlite")
+@pytest.mark.parametrize("tasks", [1, 5])
+async def test_the_replay_does_the_same_writes_as_the_engine(tmp_path: Path, tasks: int) -> None:
+    column = SqliteColumn()
+    workload = Workload(column.open(tmp_path))
 
-    tape, _ = await tape_cycles(bench, 2)
-    await replay.play(tape)
+    with column.taping() as tape:
+        await workload.cycles(10, tasks)
+    async with column.replaying(tmp_path) as replay:
+        await replay.play(tape)
 
-    await bench.store.close()
-    await replay.close()
+    await workload.store.close()
     assert rows(tmp_path / "replay.sqlite") == rows(tmp_path / "engine.sqlite")
 
 

@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable
 from contextlib import closing
 from dataclasses import astuple, dataclass
 from datetime import timedelta
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +16,6 @@ from engine.store import Claim, ClaimEffect, KeyRecord
 from engine.stores import (
     Counters,
     SqliteStore,
-    sqlite_cards,
-    sqlite_claims,
-    sqlite_commit,
-    sqlite_gauges,
-    sqlite_reads,
 )
 from engine.tickets import ResumeTicket
 from tests.contracts.play import LEASE, Play, keyed
@@ -36,88 +30,6 @@ from tests.factories import (
     make_record,
     make_ticket,
 )
-
-MODULES = (sqlite_cards, sqlite_claims, sqlite_commit, sqlite_gauges, sqlite_reads)
-WORDS = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")
-
-# What may walk or sort, and why that stays small.
-ALLOWED = {
-    ("sqlite_cards._CARDS", "USE TEMP"): "the few cards of one run",
-    ("sqlite_cards._TAKE", "SCAN json_each"): "the cards being taken",
-    (
-        "sqlite_reads._DEADLINES",
-        "SCAN runs",
-    ): "along the index of deadlines, and stops at the first",
-    (
-        "sqlite_reads._BEHIND",
-        "SCAN cards",
-    ): "along the index of those behind, and stops at the first",
-    ("sqlite_gauges._GAUGES", "SCAN priorities"): "the few priorities there are",
-    (
-        "sqlite_gauges._GAUGES",
-        "SCAN runs",
-    ): "along the index of parked runs, and stops at the first",
-    (
-        "sqlite_gauges._GAUGES",
-        "SCAN cards",
-    ): "along the index of those behind: the few that a courier has still to show",
-    ("sqlite_reads._NEXT_READY", "SCAN priorities"): "the few priorities there are",
-}
-
-
-def queries() -> dict[str, str]:
-    """Return every query of the store by its name."""
-    return {
-        f"{module.__name__.split('.')[-1]}.{name}": value
-        for module in MODULES
-        for name, value in vars(module).items()
-        if isinstance(value, str) and value.split()[:1] and value.split()[0] in WORDS
-    }
-
-
-class Anything(dict[str, None]):
-    def __missing__(self, name: str) -> None:
-        return None
-
-
-def plan(sql: str) -> list[str]:
-    """Return the steps in which SQLite would run a query."""
-    with closing(sqlite3.connect(":memory:")) as connection:
-        connection.executescript(files("engine.stores").joinpath("schema.sql").read_text())
-        values = [None] * sql.count("?") if "?" in sql else Anything()
-        return [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}", values)]
-
-
-@pytest.mark.parametrize("name", queries())
-def test_no_query_walks_or_sorts_a_table_that_grows(name: str) -> None:
-    walks = {" ".join(step.split()[:2]) for step in plan(queries()[name])}
-
-    walks = {walk for walk in walks if walk.startswith(("SCAN", "USE"))} - {"SCAN CONSTANT"}
-    assert walks <= {walk for known, walk in ALLOWED if known == name}
-
-
-@pytest.mark.parametrize("name", queries())
-def test_only_a_list_of_a_status_walks_all_runs_of_it(name: str) -> None:
-    walks = "SEARCH runs USING INDEX runs_status (status=?)"
-
-    assert not [step for step in plan(queries()[name]) if step == walks]
-
-
-@pytest.mark.parametrize("name", ["sqlite_reads._DEADLINES", "sqlite_reads._BEHIND"])
-def test_what_stops_at_the_first_row_walks_along_an_index(name: str) -> None:
-    (step,) = plan(queries()[name])
-
-    assert "USING" in step
-    assert "INDEX" in step
-
-
-def test_the_check_of_plans_sees_all_queries_and_finds_a_walk() -> None:
-    assert len(queries()) > 25
-    assert plan("SELECT * FROM runs WHERE body > :a ORDER BY body") == [
-        "SCAN runs",
-        "USE TEMP B-TREE FOR ORDER BY",
-    ]
-
 
 # Polls.
 

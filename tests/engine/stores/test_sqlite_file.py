@@ -19,7 +19,7 @@ from engine.stores import MemoryStore, SqliteStore
 from engine.stores.sqlite_database import SCHEMA_VERSION
 from tests.contracts.play import LEASE, Play
 from tests.engine.stores.conftest import Opener
-from tests.factories import make_change, make_run
+from tests.factories import HeldClock, make_change, make_run
 
 
 def mode(path: Path) -> int:
@@ -167,6 +167,18 @@ async def test_many_may_open_a_new_file_at_once(opened: Opener) -> None:
     for store in stores:
         for run in runs:
             assert (await store.load(run.id)).run == run
+
+
+async def test_a_file_made_before_there_was_retention_is_given_what_that_needs(
+    path: Path, opened: Opener, clock: HeldClock
+) -> None:
+    first = opened()
+    await Play(first, clock).end(await Play(first, clock).start())
+    await first.close()
+    execute(path, "DROP INDEX runs_ended", "DROP INDEX keys_of_start")
+    clock.move(days=1)
+
+    assert await opened().purge(clock.now, 1) == 1
 
 
 async def test_a_full_disk_refuses_a_commit_and_the_store_goes_on(

@@ -1,0 +1,201 @@
+"""What is measured of one store: cycles, bytes, ticks, and doing nothing."""
+
+import asyncio
+import time
+import zlib
+from collections import defaultdict
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from engine.engine import RunEngine
+from engine.ids import ApprovalId, CommitId, Ids, RunId
+from engine.loops import run_loops
+from engine.runs import Run
+from engine.store import Change, Store
+from engine.worker import WorkerOptions
+from tests.bench.columns import Column, Replay
+from tests.bench.rivals import Opener, Rival
+from tests.bench.workload import Workload
+
+TASKS = 50
+_TOGETHER = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Amounts:
+    """How much is measured.
+
+    Attributes:
+        rounds: In each round every contender has its turn.
+        cycles: Of the engine, per turn; a rival has a quarter of them, as it is slower.
+        parked: Runs that are weighed.
+        few: Parked runs of the smaller store that ticks.
+        many: Parked runs of the larger one.
+        ticks: Of each.
+        idle_s: Seconds of doing nothing.
+
+    """
+
+    rounds: int = 7
+    cycles: int = 100
+    parked: int = 10_000
+    few: int = 2_000
+    many: int = 100_000
+    ticks: int = 100
+    idle_s: float = 10.0
+
+
+Pairs = list[tuple[float, float]]
+Turns = dict[str, list[float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Cycles:
+    """Milliseconds per cycle: of the engine, its replay and the rivals, turn by turn."""
+
+    turns: Turns
+    counted: dict[str, float]
+
+    def ms(self, name: str) -> float:
+        """Return a contender's median."""
+        return median(self.turns[name])
+
+    def ratio(self, name: str, other: str) -> float:
+        """Return the median, over the rounds, of how many times longer one takes than another."""
+        pairs = zip(self.turns[name], self.turns[other], strict=True)
+        return median(one / two for one, two in pairs)
+
+
+async def cycles(
+    column: Column, folder: Path, rivals: dict[str, Opener], amounts: Amounts, tasks: int
+) -> Cycles:
+    """Let the engine, the replay of what it sent to its database, and the rivals take turns."""
+    turns: Turns = defaultdict(list)
+    workload = Workload(column.open(folder))
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(workload.store.close)
+        replay = await stack.enter_async_context(column.replaying(folder))
+        opened = {n: await stack.enter_async_context(o(folder)) for n, o in rivals.items()}
+        await _round(column, replay, workload, opened, tasks, tasks)
+        before, count = column.spent(workload.store), max(amounts.cycles, 2 * tasks)
+        for _ in range(amounts.rounds):
+            turn = await _round(column, replay, workload, opened, count, tasks)
+            for name, seconds in turn.items():
+                turns[name].append(seconds * 1000)
+        after = column.spent(workload.store)
+    total = amounts.rounds * count
+    return Cycles(turns, {name: (after[name] - before[name]) / total for name in after})
+
+
+async def _round(
+    column: Column,
+    replay: Replay,
+    workload: Workload,
+    rivals: dict[str, Rival],
+    count: int,
+    tasks: int,
+) -> dict[str, float]:
+    """Return the seconds per cycle of each."""
+    with column.taping() as tape:
+        seconds = {"engine": await workload.cycles(count, tasks) / count}
+    seconds["replay"] = await replay.play(tape) / count
+    fewer = max(count // 4, tasks)
+    for name, rival in rivals.items():
+        seconds[name] = await rival.cycles(fewer, tasks) / fewer
+    return seconds
+
+
+async def bytes_per_parked_run(column: Column, folder: Path, amounts: Amounts) -> dict[str, float]:
+    """Park runs, show their cards, and weigh the store; compressed text is not counted."""
+    workload = Workload(column.open(folder), cards=True)
+    async with workload.serving(TASKS):
+        refs = [await workload.park()]
+        empty = await column.weigh(workload.store, folder)
+        for _ in range(0, amounts.parked, TASKS):
+            refs += await asyncio.gather(*(workload.park() for _ in range(TASKS)))
+    while await workload.engine.courier.deliver():
+        pass
+    full = await column.weigh(workload.store, folder)
+    run = await workload.engine.get_run(refs[0])
+    records = await workload.store.records(run.id)
+    text = sum(len(zlib.compress(record.body.encode())) for record in records)
+    await workload.store.close()
+    each = (full - empty) / (len(refs) - 1)
+    return {"bytes": each, "compressed_text": text, "above": each - text}
+
+
+async def ticks(column: Column, folder: Path, amounts: Amounts) -> dict[str, float]:
+    """Tick two stores in turn, one with few parked runs and one with many; nothing is due."""
+    stores = {}
+    for name, count in (("few", amounts.few), ("many", amounts.many)):
+        (folder / name).mkdir()
+        workload = Workload(column.open(folder / name))
+        stores[name] = workload
+        await _fill(workload, count)
+    taken: Turns = defaultdict(list)
+    for turn in range(amounts.ticks):
+        # Each goes first as often as the other.
+        for name, workload in sorted(stores.items(), reverse=turn % 2 == 1):
+            taken[name].append(await _seconds(workload.engine.tick) * 1000)
+    idle = await _idle(column, stores["many"].engine, amounts.idle_s)
+    for workload in stores.values():
+        await workload.store.close()
+    ratio = median(taken["many"]) / median(taken["few"])
+    return {
+        "few_ms": median(taken["few"]),
+        "many_ms": median(taken["many"]),
+        "ratio": ratio,
+        **idle,
+    }
+
+
+async def _seconds(work: Callable[[], Awaitable[None]]) -> float:
+    begun = time.perf_counter()
+    await work()
+    return time.perf_counter() - begun
+
+
+async def _fill(workload: Workload, count: int) -> None:
+    """Put in as many copies of a parked run."""
+    async with workload.serving(1):
+        parked = await workload.engine.get_run(await workload.park())
+    for _ in range(0, count, _TOGETHER):
+        copies = (_copy(parked, workload.store) for _ in range(_TOGETHER))
+        await asyncio.gather(*(workload.store.commit(change) for change in copies))
+
+
+def _copy(parked: Run, store: Store) -> Change:
+    """Return a change that makes another run that waits, with names of its own."""
+    ids = Ids()
+    unique = ids.new("run")
+    run_id = RunId(store.shard(unique) + unique)
+    (ticket,) = parked.tickets
+    own = {"approval": ApprovalId(ids.new("apr")), "ref": _ref(ids), "run": run_id}
+    tickets = (ticket.model_copy(update=own),)
+    run = parked.model_copy(
+        update={"id": run_id, "ref": _ref(ids), "version": 1, "tickets": tickets}
+    )
+    return Change(commit=CommitId(ids.new("cmt")), expected=0, run=run, opened=tickets)
+
+
+def _ref(ids: Ids) -> str:
+    # Longer than a person's, so that 100,000 of them do not collide.
+    return ids.new("r")
+
+
+async def _idle(column: Column, engine: RunEngine, seconds: float) -> dict[str, float]:
+    """Serve with nothing to do; return the share of a core, and what the store counts a second."""
+    stop = asyncio.Event()
+    serving = asyncio.create_task(run_loops(engine, WorkerOptions(name="idle"), stop))
+    await asyncio.wait({serving}, timeout=1)
+    before, cpu, begun = column.spent(engine.store), time.process_time(), time.perf_counter()
+    await asyncio.wait({serving}, timeout=seconds)
+    passed = time.perf_counter() - begun
+    after, used = column.spent(engine.store), time.process_time() - cpu
+    stop.set()
+    await serving
+    told = {f"idle_{name}_per_s": (after[name] - before[name]) / passed for name in after}
+    return {"idle_cpu_percent": 100 * used / passed, **told}
