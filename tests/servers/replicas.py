@@ -65,10 +65,15 @@ class SentinelSet:
         return next(server for server in self.servers if server.port == int(port))
 
     def failover(self) -> ServerProcess:
-        """Have the replica promoted though the master is well; return the new master."""
+        """Have the replica promoted though the master is well; return the new master.
+
+        The old one is made to follow at once: a Sentinel leaves it 8 s in which it takes writes.
+        """
         before = self.master()
         self.sentinels[0].ask("SENTINEL", "FAILOVER", SERVICE)
-        return self.wait_promoted(before)
+        after = self.wait_promoted(before)
+        follow(before, after.port)
+        return after
 
     def wait_promoted(self, before: ServerProcess) -> ServerProcess:
         """Return the new master, once the Sentinel names another than before and it takes writes."""
