@@ -60,9 +60,12 @@ class SentinelSet:
         self._stack.close()
 
     def master(self) -> ServerProcess:
-        """Return the server that the first Sentinel takes for the master."""
-        _, port = self.sentinels[0].ask("SENTINEL", "GET-MASTER-ADDR-BY-NAME", SERVICE)
-        return next(server for server in self.servers if server.port == int(port))
+        """Return the server that the first Sentinel lists as the master, as drivers ask for it.
+
+        GET-MASTER-ADDR-BY-NAME tells of a new one earlier, while the failover is going on.
+        """
+        told = self.sentinels[0].ask("SENTINEL", "MASTER", SERVICE)
+        return next(server for server in self.servers if server.port == int(told["port"]))
 
     def failover(self) -> ServerProcess:
         """Have the replica promoted though the master is well; return the new master.
