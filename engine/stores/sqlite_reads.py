@@ -12,7 +12,7 @@ from engine.ids import ApprovalId, Clock, Ref, RunId
 from engine.runs import RunStatus
 from engine.store import Found, KeyRecord, Loaded, Page, RunFilter
 from engine.stores.sqlite_database import Database, Row
-from engine.stores.sqlite_rows import (
+from engine.stores.rows import (
     Readable,
     read_events,
     read_record,
