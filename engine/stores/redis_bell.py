@@ -9,6 +9,7 @@ from redis.exceptions import RedisClusterException, RedisError
 
 from engine.stores.bell import Bell
 from engine.stores.keys import CHANNEL
+from engine.stores.redis_errors import swallowed_cancels
 
 _CHECK_S = 15.0
 """How long a silent connection is trusted before it is asked whether it still lives."""
@@ -49,12 +50,14 @@ class Listener:
                     await pubsub.subscribe(CHANNEL)
                     pause = _FIRST_PAUSE_S
                     await self._hear(pubsub)
+            if swallowed_cancels():
+                return
             await asyncio.sleep(pause)
             pause = min(pause * 2, _LAST_PAUSE_S)
 
     async def _hear(self, pubsub: Any) -> None:  # noqa: ANN401 - redis-py's
         asked = False
-        while True:
+        while not swallowed_cancels():
             message = await pubsub.get_message(timeout=_CHECK_S)
             if message is not None:
                 asked = False

@@ -20,7 +20,7 @@ async def take(
     names = await _due(server, limit, readable)
     taken: list[Row] = []
     for place, some in groupby(sorted(names), key=lambda name: home_of(RunId(name))):
-        taken += await _lease(server, place, list(some), lease)
+        taken += await _lease(server, place, list(some), courier, lease)
     taken.sort(key=lambda row: names.index(row[0]))
     return tuple(card for row in taken if (card := readable.card(row)) is not None)
 
@@ -80,13 +80,15 @@ async def _due(server: Server, limit: int, readable: Readable) -> list[str]:
             return names
 
 
-async def _lease(server: Server, place: Place, names: list[str], lease: timedelta) -> list[Row]:
+async def _lease(
+    server: Server, place: Place, names: list[str], courier: str, lease: timedelta
+) -> list[Row]:
     keys, arguments = [place.key("behind")], list[Argument]()
     for name in names:
         run, field = name.split(" ", 1)
         keys.append(place.key("cards", run))
         arguments += [run, field]
-    rows = await server.run("take_cards", keys, server.now(), span(lease), *arguments)
+    rows = await server.run("take_cards", keys, server.now(), span(lease), courier, *arguments)
     return [_row(told) for told in rows]
 
 

@@ -14,6 +14,7 @@ from engine.errors import (
     StoreError,
     StoreUnavailableError,
 )
+from engine.ids import Ref
 from engine.store import Change, Claim, ClaimEffect, Done, KeyRecord
 from engine.stores.keys import (
     CHANNEL,
@@ -30,6 +31,20 @@ from engine.stores.redis_scripts import Server
 from engine.stores.rows import to_micros, write_events
 
 _HIGHEST_PRIORITY = 2**31 - 1
+_REFUSALS: dict[str, tuple[type[StoreError], str]] = {
+    "absent": (CommitConflictError, "run {run} does not exist"),
+    "conflict": (CommitConflictError, "run {run} is at version {detail}, not {expected}"),
+    "lost": (ClaimLostError, "run {run} is no longer held by this claim"),
+    "late": (DeadlinePassedError, "past {not_after}"),
+    "early": (DeadlineNotReachedError, "not past {not_before}"),
+    "ref": (RefTakenError, "ref {detail} is in use"),
+    "written": (StoreError, "run {run} has its {detail} already"),
+    "stranger": (
+        StoreUnavailableError,
+        "the store is not the one that this process opened: was it flushed, or another restored"
+        " in its place? Stop, look, and start again",
+    ),
+}
 
 
 async def commit(
@@ -106,9 +121,9 @@ def _rank(priority: int) -> str:
     return f"{_HIGHEST_PRIORITY - priority:010}"
 
 
-def _refs(change: Change, place: Place) -> list[tuple[str, str]]:
+def _refs(change: Change, place: Place) -> list[tuple[Ref, str]]:
     run = change.run
-    refs = [(run.ref, run.id)] if change.expected == 0 else []
+    refs: list[tuple[Ref, str]] = [(run.ref, run.id)] if change.expected == 0 else []
     refs += [(ticket.ref, f"{run.id} {ticket.approval}") for ticket in change.opened]
     for ref, _ in refs:
         if place_of_ref(ref) != place:
@@ -154,26 +169,15 @@ def _outcome(change: Change, reply: list[Any]) -> Done:
 
 
 def _refusal(change: Change, reply: list[Any]) -> StoreError:
-    run = change.run.id
-    match reply:
-        case ["conflict", 0]:
-            return CommitConflictError(f"run {run} does not exist")
-        case ["conflict", version]:
-            return CommitConflictError(f"run {run} is at version {version}, not {change.expected}")
-        case ["lost"]:
-            return ClaimLostError(f"run {run} is no longer held by this claim")
-        case ["late"] if change.not_after:
-            return DeadlinePassedError(f"past {change.not_after.isoformat()}")
-        case ["early"] if change.not_before:
-            return DeadlineNotReachedError(f"not past {change.not_before.isoformat()}")
-        case ["ref", ref]:
-            return RefTakenError(f"ref {ref} is in use")
-        case ["written", name]:
-            return StoreError(f"run {run} has its {name} already")
-        case ["stranger"]:
-            return StoreUnavailableError(
-                "the store is not the one that this process opened: was it flushed, or another "
-                "restored in its place? Stop, look, and start again"
-            )
-        case _:
-            return StoreError(f"the commit script answered {reply[:1]}")
+    word, detail = reply[0], reply[1] if len(reply) > 1 else ""
+    kind, text = _REFUSALS.get(word, (StoreError, "the commit script answered {word!r}"))
+    return kind(
+        text.format(
+            word=word,
+            detail=detail,
+            run=change.run.id,
+            expected=change.expected,
+            not_after=change.not_after,
+            not_before=change.not_before,
+        )
+    )

@@ -1,11 +1,15 @@
 """What goes wrong at the server, told as the engine's own errors, each with its remedy."""
 
-from collections.abc import Iterator
+import asyncio
+from collections.abc import Awaitable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 from redis import exceptions as redis
 
 from engine.errors import StoreUnavailableError
+
+T = TypeVar("T")
 
 # The first that fits. Messages are ours: the driver's may repeat addresses, or what was sent.
 _REMEDIES: tuple[tuple[type[Exception], str], ...] = (
@@ -49,6 +53,25 @@ def told_as_ours() -> Iterator[None]:
     except (redis.RedisError, redis.RedisClusterException, OSError) as error:
         # "from None": the driver's words may hold addresses, or what was sent.
         raise StoreUnavailableError(_remedy(error)) from None
+
+
+def swallowed_cancels() -> int:
+    """Return how many cancellations the present task has been given and has not heeded.
+
+    The driver sends through ``asyncio.wait_for``, which before Python 3.12 swallows one that comes
+    in the moment that it is done.
+    """
+    task = asyncio.current_task()
+    return task.cancelling() if task else 0
+
+
+async def heeding_cancels(work: Awaitable[T]) -> T:
+    """Return what the driver returns, unless it swallowed a cancellation on the way."""
+    before = swallowed_cancels()
+    result = await work
+    if swallowed_cancels() > before:
+        raise asyncio.CancelledError
+    return result
 
 
 def _remedy(error: Exception) -> str:

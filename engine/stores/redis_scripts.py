@@ -13,7 +13,7 @@ from redis.exceptions import NoScriptError
 from engine.errors import StoreUnavailableError
 from engine.ids import Clock
 from engine.stores.keys import EVERYWHERE
-from engine.stores.redis_errors import told_as_ours
+from engine.stores.redis_errors import heeding_cancels, told_as_ours
 from engine.stores.rows import to_micros
 
 Argument = str | bytes | int
@@ -138,7 +138,7 @@ class Server:
         if self._closed:
             raise StoreUnavailableError("the store is closed")
         with told_as_ours():
-            return await self._client.execute_command(*command)
+            return await heeding_cancels(self._client.execute_command(*command))
 
     async def close(self) -> None:
         """Close the connections."""
@@ -149,4 +149,5 @@ class Server:
     async def _send(
         self, verb: str, body: str, keys: Sequence[str], arguments: Sequence[Argument]
     ) -> Any:  # noqa: ANN401 - what the script returns
-        return await self._client.execute_command(verb, body, len(keys), *keys, *arguments)
+        command = (verb, body, len(keys), *keys, *arguments)
+        return await heeding_cancels(self._client.execute_command(*command))

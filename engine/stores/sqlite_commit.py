@@ -13,8 +13,8 @@ from engine.errors import (
 from engine.ids import ApprovalId, Clock, Ref
 from engine.runs import RunStatus
 from engine.store import Change, Claim, ClaimEffect, Done, KeyRecord
-from engine.stores.sqlite_database import Database, Row, Sync
 from engine.stores.rows import to_micros, write_events
+from engine.stores.sqlite_database import Database, Row, Sync
 
 VERSION_BITS = 20
 
@@ -115,6 +115,7 @@ def write_change(database: Database, change: Change, claim: Claim | None, clock:
         _raise_card(database, card, number, change.run.version, now)
     _pass_key_on(database, change, claim, number)
     return Done(change.run.id, change.run.version, change.key.outcome if change.key else None)
+
 
 def place_of(number: int, version: int) -> int:
     """Return where the row of a run's commit lies.

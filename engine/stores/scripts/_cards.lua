@@ -9,14 +9,14 @@ local function read_card(cards, field)
   local row = cmsgpack.unpack(packed)
   return {
     number = row[1], posts = row[2], wanted = row[3], shown = row[4], due = row[5],
-    attempts = row[6], fence = row[7], leased = row[8], duplicate = row[9], receipt = row[10],
+    attempts = row[6], fence = row[7], courier = row[8], duplicate = row[9], receipt = row[10],
   }
 end
 
 local function write_card(cards, behind, id, field, card)
   local packed = cmsgpack.pack({
     card.number, card.posts, card.wanted, card.shown, card.due,
-    card.attempts, card.fence, card.leased, card.duplicate, card.receipt,
+    card.attempts, card.fence, card.courier, card.duplicate, card.receipt,
   })
   redis.call('HSET', cards, field, packed)
   local name = id .. ' ' .. field
@@ -30,7 +30,7 @@ end
 local function new_card(cards, wanted, now, duplicate, receipt)
   return {
     number = redis.call('HINCRBY', cards, 'n', 1), posts = 0, wanted = wanted, shown = 0,
-    due = now, attempts = 0, fence = 0, leased = false, duplicate = duplicate, receipt = receipt,
+    due = now, attempts = 0, fence = 0, courier = false, duplicate = duplicate, receipt = receipt,
   }
 end
 

@@ -15,7 +15,7 @@ local function show()
   end
   local before = card.receipt
   card.shown = math.max(card.shown, version)
-  card.due, card.attempts, card.leased = now, 0, false
+  card.due, card.attempts, card.courier = now, 0, false
   -- A notifier with nothing to add does not make the message that is there go away.
   if not before or opened(receipt).shown then
     card.receipt = receipt

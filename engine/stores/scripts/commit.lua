@@ -31,7 +31,7 @@ if version ~= change.expected then
   if line and string.sub(line, 1, #mine) == mine then
     return { 'again' }
   end
-  return { 'conflict', version }
+  return before and { 'conflict', before.v } or { 'absent' }
 end
 if before and change.fence and not held_by(before, change.fence) then
   return { 'lost' }
