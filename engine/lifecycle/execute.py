@@ -6,7 +6,7 @@ from engine.entries import CallOutcome, CallResult
 from engine.errors import InvalidRunStateError
 from engine.events import CallLost, CallStarted
 from engine.identity import SYSTEM, Approvers
-from engine.ids import ApprovalId, CallId, Moment, OpId, TokenId
+from engine.ids import ApprovalId, CallId, Moment, OpId, TokenId, place_of
 from engine.lifecycle.draft import Draft
 from engine.lifecycle.propose import Asking, open_permission, park_if_asking, told
 from engine.lifecycle.table import CallCause
@@ -129,7 +129,7 @@ def _lost_ticket(
     ids, run = draft.moment.ids, draft.run
     return ResumeTicket(
         approval=approval,
-        ref=ids.ref(),
+        ref=ids.ref(place_of(run.id)),
         run=run.id,
         conversation=run.conversation,
         snapshot=run.snapshot,

@@ -18,7 +18,8 @@ from engine.ids import ApprovalId, Clock, Ref, RunId, utc_now
 from engine.runs import Run
 from engine.store import Change, Claim, Done, Found, Loaded, Page, RunFilter
 from engine.stores import sqlite_cards, sqlite_claims, sqlite_commit, sqlite_reads
-from engine.stores.sqlite_bell import Bell
+from engine.stores.bell import Bell
+from engine.stores.rows import OnUndecodable, Readable
 from engine.stores.sqlite_database import (
     MEMORY,
     Database,
@@ -27,7 +28,6 @@ from engine.stores.sqlite_database import (
     Trace,
     open_database,
 )
-from engine.stores.sqlite_rows import OnUndecodable, Readable
 from engine.stores.sqlite_thread import DatabaseThread
 
 DEFAULT_BUSY = timedelta(milliseconds=500)

@@ -1,7 +1,9 @@
 """The stores that the contract is tried on. Each test here runs once on each."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,18 +12,28 @@ from engine.ids import Clock
 from engine.store import Store
 from engine.stores import MemoryStore, SqliteStore
 from tests.contracts.play import Play
+from tests.contracts.redis_stores import open_redis_store
 from tests.factories import HeldClock
+from tests.servers.binaries import Binary, installed
+from tests.servers.process import ServerProcess
 
 Report = Callable[[UndecodableRecordError], None]
-Open = Callable[[Path, Clock, Report], Store]
+Running = Callable[[Binary], ServerProcess]
 
 
-def _memory(_folder: Path, clock: Clock, report: Report) -> Store:
-    return MemoryStore(clock=clock, on_undecodable=report)
+@pytest.fixture(scope="session")
+def running() -> Iterator[Running]:
+    """Return what gives the one server of each program, emptied."""
+    with ExitStack() as stack:
+        servers: dict[Binary, ServerProcess] = {}
 
+        def emptied(binary: Binary) -> ServerProcess:
+            if binary not in servers:
+                servers[binary] = stack.enter_context(ServerProcess(binary))
+            servers[binary].flush()
+            return servers[binary]
 
-def _sqlite(folder: Path, clock: Clock, report: Report) -> Store:
-    return SqliteStore(folder / "store.db", clock=clock, on_undecodable=report)
+        yield emptied
 
 
 @pytest.fixture
@@ -35,17 +47,30 @@ def reported() -> list[UndecodableRecordError]:
     return []
 
 
-@pytest.fixture(params=[_memory, _sqlite], ids=["memory", "sqlite"])
+def _stores() -> list[Any]:
+    embedded = [pytest.param(None, id="memory"), pytest.param("store.db", id="sqlite")]
+    return embedded + [pytest.param(binary, id=binary.name) for binary in installed()]
+
+
+@pytest.fixture(params=_stores())
 async def store(
     request: pytest.FixtureRequest,
     tmp_path: Path,
     clock: HeldClock,
     reported: list[UndecodableRecordError],
+    running: Running,
 ) -> AsyncIterator[Store]:
-    opened: Open = request.param
-    made = opened(tmp_path, clock, reported.append)
+    made = _open(request.param, tmp_path, running, clock, reported.append)
     yield made
     await made.close()
+
+
+def _open(where: object, folder: Path, running: Running, clock: Clock, report: Report) -> Store:
+    if isinstance(where, Binary):
+        return open_redis_store(running(where), clock=clock, on_undecodable=report)
+    if isinstance(where, str):
+        return SqliteStore(folder / where, clock=clock, on_undecodable=report)
+    return MemoryStore(clock=clock, on_undecodable=report)
 
 
 @pytest.fixture
