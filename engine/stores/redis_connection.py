@@ -14,6 +14,8 @@ from redis.asyncio.cluster import ClusterNode
 from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import Sentinel
 from redis.backoff import NoBackoff
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import TimeoutError as RedisTimeoutError
 from redis.maint_notifications import MaintNotificationsConfig
 
 from engine.stores.redis_address import Login, RedisAddress, Tls, Topology
@@ -24,6 +26,8 @@ CLIENT_NAME = "holdshort"
 """How our connections are called in CLIENT LIST."""
 TIMEOUT_S = 0.8
 """For connecting and for an answer: a click must be answered within Slack's 3 s, retry included."""
+MOST_CONNECTIONS = 256
+"""Of one client to one server: how many operations may be under way at once."""
 IDLE_S = 10.0
 """A connection unused for longer is asked with a PING first, of which a loss harms nobody."""
 
@@ -31,8 +35,7 @@ IDLE_S = 10.0
 def open_writer(address: RedisAddress) -> Client:
     """Return the client for commands that answer at once; nothing is sent before its first.
 
-    A command that fails with a connection error or a timeout was sent at most once. Close it with
-    ``close``.
+    A command that fails with a connection error or a timeout was sent at most once.
     """
     return _open(address, socket_timeout=TIMEOUT_S, health_check_interval=IDLE_S)
 
@@ -45,23 +48,35 @@ def open_listener(address: RedisAddress) -> Client:
     return _open(address, socket_timeout=None, health_check_interval=0)
 
 
-async def forget_connections(client: Client) -> None:
-    """Drop idle connections, so that the next command asks anew where the master is.
+class _Client(Redis):
+    """A client that does not spread one failure over the connections it holds in reserve.
 
-    To be called after a connection error or a timeout: after a failover each connection left in the
-    pool would cost one more. A Cluster's client does so by itself.
+    After a failover each connection left in the pool would cost one more error. So one error drops
+    all that are idle, and the next command connects anew: through the Sentinels if there are some.
+    (A Cluster's client does so by itself.)
     """
-    if isinstance(client, Redis):
-        await client.connection_pool.disconnect(inuse_connections=False)
+
+    async def execute_command(self, *command: Any, **options: Any) -> Any:  # noqa: ANN401 - redis-py's
+        try:
+            return await super().execute_command(*command, **options)  # type: ignore[no-untyped-call]
+        except (RedisConnectionError, RedisTimeoutError):
+            await self.connection_pool.disconnect(inuse_connections=False)
+            raise
+
+    async def aclose(self, close_connection_pool: bool | None = None) -> None:  # noqa: FBT001 - redis-py's
+        await super().aclose(close_connection_pool)
+        sentinel = getattr(self.connection_pool, "sentinel_manager", None)
+        if isinstance(sentinel, Sentinel):
+            await sentinel.aclose()
 
 
-async def close(client: Client) -> None:
-    """Close a client made here, and the clients of its Sentinels."""
-    await client.aclose()
-    pool = client.connection_pool if isinstance(client, Redis) else None
-    sentinel = getattr(pool, "sentinel_manager", None)
-    if isinstance(sentinel, Sentinel):
-        await sentinel.aclose()
+class _ClusterClient(RedisCluster):
+    """A client that leaves no connection: redis-py's takes itself for closed once a node is lost."""
+
+    async def aclose(self) -> None:
+        await super().aclose()
+        await self.nodes_manager.aclose()
+        await self.nodes_manager.aclose("startup_nodes")
 
 
 def _open(
@@ -73,20 +88,21 @@ def _open(
         "socket_timeout": socket_timeout,
         "health_check_interval": health_check_interval,
         "client_name": CLIENT_NAME,
+        "max_connections": MOST_CONNECTIONS,
     }
     match address.topology:
         case Topology.SOCKET:
             place = address.place
-            return Redis(unix_socket_path=place.socket, db=place.db, **options)
+            return _Client(unix_socket_path=place.socket, db=place.db, **options)
         case Topology.SINGLE:
             (node,) = address.nodes
-            return Redis(host=node.host, port=node.port, db=address.place.db, **options)
+            return _Client(host=node.host, port=node.port, db=address.place.db, **options)
         case Topology.SENTINEL:
             return _behind_sentinels(address, options)
         case Topology.CLUSTER:
             nodes = [ClusterNode(node.host, node.port) for node in address.nodes]
             # The nodes that were named stay known, for when all others are gone.
-            return RedisCluster(startup_nodes=nodes, dynamic_startup_nodes=False, **options)
+            return _ClusterClient(startup_nodes=nodes, dynamic_startup_nodes=False, **options)
 
 
 def _behind_sentinels(address: RedisAddress, options: dict[str, Any]) -> Redis:
@@ -97,7 +113,9 @@ def _behind_sentinels(address: RedisAddress, options: dict[str, Any]) -> Redis:
         "socket_timeout": TIMEOUT_S,
     }
     sentinel = Sentinel(hosts, sentinel_kwargs=to_sentinels)  # type: ignore[no-untyped-call]
-    master: Redis = sentinel.master_for(address.place.service, db=address.place.db, **options)
+    master: Redis = sentinel.master_for(
+        address.place.service, redis_class=_Client, db=address.place.db, **options
+    )
     return master
 
 

@@ -17,8 +17,6 @@ from engine.stores import redis_connection
 from engine.stores.redis_address import read_address
 from engine.stores.redis_connection import (
     Client,
-    close,
-    forget_connections,
     open_listener,
     open_writer,
 )
@@ -48,7 +46,7 @@ async def connect() -> AsyncIterator[Connect]:
 
     yield open_one
     for client in made:
-        await close(client)
+        await client.aclose()
 
 
 async def test_a_single_server_is_reached_by_port_and_by_socket_and_in_a_database(
@@ -179,7 +177,6 @@ async def test_the_master_is_found_through_sentinels_and_found_again_after_a_fai
         watched.wait_promoted(before)
         with pytest.raises(RedisError):
             await client.set("key0", "other")
-        await forget_connections(client)
 
         assert await client.set("key0", "other")
         assert watched.master().ask("GET", "key0") == "other"
@@ -199,5 +196,5 @@ async def test_a_master_made_a_replica_is_left_for_the_new_one(connect: Connect)
 async def test_a_client_that_is_closed_leaves_no_connection(redis_server: ServerProcess) -> None:
     client = open_writer(read_address(redis_server.url))
     await client.ping()
-    await close(client)
+    await client.aclose()
     assert len(redis_server.ask("CLIENT", "LIST").splitlines()) == 1
