@@ -15,18 +15,17 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.directory import SlackDirectory, SlackIdentity, error_code
 from bot.logs import report_fault
 from bot.settings import Purpose, Settings, SettingsError, proxy_for
+from bot.stores import open_store, try_store
 from engine import Actor, Agent, RunEngine, Via
 from engine.cards import Notice, Notifier, Receipt
 from engine.errors import (
     ConfigurationError,
     DeliveryError,
     DirectoryUnavailableError,
-    StoreUnavailableError,
 )
 from engine.identity import Directory, Standing
 from engine.ids import Surroundings
 from engine.store import Store
-from engine.stores import MemoryStore, SqliteStore
 from notifiers.slack import SlackNotifier
 
 SLACK = "slack"
@@ -134,9 +133,9 @@ async def open_runtime(
     around = surroundings or Surroundings(report=report_fault)
     known = load_agents(settings.agents) if agents is None else agents
     async with AsyncExitStack() as stack:
-        opened = store or _make_store(settings, around)
+        opened = store or await open_store(settings, around)
         stack.push_async_callback(opened.close)
-        await _try_store(opened)
+        await try_store(opened)
         slack = None
         if settings.purpose is not Purpose.TERMINAL:
             slack = await stack.enter_async_context(_open_slack(settings, around, pauses))
@@ -203,32 +202,6 @@ def _directory(
     if slack is not None:
         return slack.directory
     return DirectoryOnDemand(settings, around) if settings.slack_bot_token else None
-
-
-def _make_store(settings: Settings, around: Surroundings) -> Store:
-    path = settings.store_path
-    if path is None:
-        return MemoryStore(clock=around.clock)
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise _no_store(error.strerror or "its folder cannot be made") from error
-    return SqliteStore(
-        path,
-        clock=around.clock,
-        on_undecodable=lambda error: around.report("store", error),
-    )
-
-
-async def _try_store(store: Store) -> None:
-    try:
-        await store.next_due()
-    except StoreUnavailableError as error:
-        raise _no_store(str(error)) from error
-
-
-def _no_store(why: str) -> SettingsError:
-    return SettingsError([f"HOLDSHORT_STORE_URL names a store that cannot be opened: {why}"])
 
 
 @asynccontextmanager
