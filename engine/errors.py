@@ -4,6 +4,7 @@ HoldshortError
 ├── ConfigurationError              fix the code or the settings, then start again
 │   ├── InvalidAgentDefinitionError
 │   ├── UnknownAgentError
+│   ├── StoreUnfitError
 │   └── StoreVersionError
 ├── InvalidResumeTokenError         refuse the way in; nothing changed
 ├── ResumeError                     tell the person; nothing changed
@@ -31,6 +32,7 @@ HoldshortError
 └── DeliveryError                   the courier retries, or falls back
 """
 
+from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
 
@@ -60,6 +62,15 @@ class UnknownAgentError(ConfigurationError):
 
 class StoreVersionError(ConfigurationError):
     """The store was written by a newer Holdshort than this one."""
+
+
+class StoreUnfitError(ConfigurationError):
+    """The store's server is set up so that it might lose or delete what was decided."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        """Keep the lines, one for each thing that is wrong, each with its remedy."""
+        super().__init__("\n".join(problems))
+        self.problems = tuple(problems)
 
 
 class TokenFault(StrEnum):

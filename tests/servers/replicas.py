@@ -60,15 +60,23 @@ class SentinelSet:
         self._stack.close()
 
     def master(self) -> ServerProcess:
-        """Return the server that the first Sentinel takes for the master."""
-        _, port = self.sentinels[0].ask("SENTINEL", "GET-MASTER-ADDR-BY-NAME", SERVICE)
-        return next(server for server in self.servers if server.port == int(port))
+        """Return the server that the first Sentinel lists as the master, as drivers ask for it.
+
+        GET-MASTER-ADDR-BY-NAME tells of a new one earlier, while the failover is going on.
+        """
+        told = self.sentinels[0].ask("SENTINEL", "MASTER", SERVICE)
+        return next(server for server in self.servers if server.port == int(told["port"]))
 
     def failover(self) -> ServerProcess:
-        """Have the replica promoted though the master is well; return the new master."""
+        """Have the replica promoted though the master is well; return the new master.
+
+        The old one is made to follow at once: a Sentinel leaves it 8 s in which it takes writes.
+        """
         before = self.master()
         self.sentinels[0].ask("SENTINEL", "FAILOVER", SERVICE)
-        return self.wait_promoted(before)
+        after = self.wait_promoted(before)
+        follow(before, after.port)
+        return after
 
     def wait_promoted(self, before: ServerProcess) -> ServerProcess:
         """Return the new master, once the Sentinel names another than before and it takes writes."""

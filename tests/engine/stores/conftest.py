@@ -1,4 +1,4 @@
-"""A SQLite file, a clock, and stores on that file."""
+"""A SQLite file, a clock, and stores on that file; Redis servers."""
 
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -8,6 +8,12 @@ import pytest
 from engine.stores import SqliteStore
 from tests.contracts.play import Play
 from tests.factories import HeldClock
+from tests.servers.fixtures import (  # noqa: F401 - found by name
+    binary,
+    redis_server,
+    shared_server,
+    start_server,
+)
 
 Opener = Callable[..., SqliteStore]
 
