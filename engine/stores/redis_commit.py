@@ -41,8 +41,7 @@ _REFUSALS: dict[str, tuple[type[StoreError], str]] = {
     "written": (StoreError, "run {run} has its {detail} already"),
     "stranger": (
         StoreUnavailableError,
-        "the store is not the one that this process opened: was it flushed, or another restored"
-        " in its place? Stop, look, and start again",
+        "the store is not the one that this process opened: was it flushed? Look, then restart",
     ),
 }
 

@@ -1,5 +1,7 @@
 -- Leases cards of one place that are still behind and due; returns their rows as a courier is given
--- them. KEYS: `behind`, then the `cards` of each. ARGV: held clock, lease, courier, then id and field of each.
+-- them.
+-- KEYS: `behind`, then the `cards` of each. ARGV: held clock, lease, courier, then id and field of
+-- each.
 local behind = KEYS[1]
 local now = clock(ARGV[1])
 local found = {}
