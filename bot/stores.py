@@ -61,6 +61,7 @@ async def _open_redis(address: RedisAddress, settings: Settings, around: Surroun
     from engine.stores.redis_checks import (  # noqa: PLC0415
         Wanted,
         check_identity,
+        check_rights,
         check_servers,
         refuse_unfit,
     )
@@ -76,6 +77,7 @@ async def _open_redis(address: RedisAddress, settings: Settings, around: Surroun
     )
     try:
         warnings = refuse_unfit(await check_servers(client, wanted, around.clock))
+        refuse_unfit(await check_rights(client))
         refuse_unfit(await check_identity(client, wanted))
         identity = await store.identity()
     except StoreUnavailableError as error:

@@ -19,9 +19,10 @@ from redis.exceptions import TimeoutError as RedisTimeoutError
 
 from engine.errors import StoreUnfitError
 from engine.ids import Clock
-from engine.stores.keys import EVERYWHERE
+from engine.stores.keys import CHANNEL, EVERYWHERE
 from engine.stores.redis_connection import Client
 from engine.stores.redis_errors import told_as_ours
+from engine.stores.redis_rights import missing_rights
 
 OLDEST_REDIS = (7, 0)
 OLDEST_VALKEY = (7, 2)
@@ -46,6 +47,7 @@ class Check(StrEnum):
     CLOCK = "clock"
     IDENTITY = "identity"
     CLUSTER = "cluster"
+    RIGHTS = "rights"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +131,26 @@ async def _check_cluster(client: RedisCluster, wanted: Wanted, clock: Clock) -> 
             silent = f"node {node.name}, which has a part of the Cluster's slots, does not answer"
             findings.append(Finding(Check.CLUSTER, silent, "start it, or let a replica take over"))
     return tuple(findings)
+
+
+async def check_rights(client: Client) -> tuple[Finding, ...]:
+    """Return a finding where the user may not do all that the store does; writes nothing.
+
+    Raises:
+        StoreUnavailableError: the server did not answer.
+
+    """
+    with told_as_ours():
+        missing = await missing_rights(client)
+    if not missing:
+        return ()
+    return (
+        Finding(
+            Check.RIGHTS,
+            f"the server's ACL forbids this user {' '.join(missing)} on the store's keys or channel",
+            f"grant it {' '.join(missing)} ~{{hs:?}}:* &{CHANNEL} (docs/redis.md has the whole rule)",
+        ),
+    )
 
 
 async def check_identity(client: Client, wanted: Wanted) -> tuple[Finding, ...]:

@@ -11,6 +11,9 @@ from engine.errors import StoreUnavailableError
 
 T = TypeVar("T")
 
+_FORBIDDEN = "the server's ACL forbids this user a command, key or channel (see docs/redis.md)"
+# What Valkey, and what Redis 7.0 answers for a command within a script, with the plain code ERR.
+_FORBIDDEN_IN_SCRIPTS = ("ACL failure in script", "The user executing the script can't")
 # The first that fits. Messages are ours: the driver's may repeat addresses, or what was sent.
 _REMEDIES: tuple[tuple[type[Exception], str], ...] = (
     (redis.OutOfMemoryError, "the server is out of memory: raise its maxmemory"),
@@ -18,7 +21,7 @@ _REMEDIES: tuple[tuple[type[Exception], str], ...] = (
     (redis.BusyLoadingError, "the server is still loading its data: wait until it is done"),
     (redis.AuthenticationError, "the server refuses the user or password: check the URL"),
     (redis.AuthorizationError, "the server refuses the user or password: check the URL"),
-    (redis.NoPermissionError, "the server's ACL forbids this user a command, key or channel"),
+    (redis.NoPermissionError, _FORBIDDEN),
     (redis.ClusterCrossSlotError, "the keys are in several slots: this is a fault in Holdshort"),
     (redis.MaxConnectionsError, "all connections of this process are in use"),
     (redis.MasterDownError, "the server lost its primary: check the replication"),
@@ -78,6 +81,8 @@ def _remedy(error: Exception) -> str:
     for kind, remedy in _REMEDIES:
         if isinstance(error, kind):
             return f"the store is not available: {remedy}"
+    if any(words in str(error) for words in _FORBIDDEN_IN_SCRIPTS):
+        return f"the store is not available: {_FORBIDDEN}"
     words = str(error).split()
     code = words[0] if words else ""
     if code in _CODES:
