@@ -73,6 +73,12 @@ class _Client(Redis):
 class _ClusterClient(RedisCluster):
     """A client that leaves no connection: redis-py's takes itself for closed once a node is lost."""
 
+    async def execute_command(self, *command: Any, **options: Any) -> Any:  # noqa: ANN401 - redis-py's
+        # Before it knows which arguments are keys it sends to any node; and when several commands
+        # at once are sent on from there, it closes the connections under them.
+        await self.initialize()
+        return await super().execute_command(*command, **options)
+
     async def aclose(self) -> None:
         await super().aclose()
         await self.nodes_manager.aclose()

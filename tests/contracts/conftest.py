@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -15,23 +16,40 @@ from tests.contracts.play import Play
 from tests.contracts.redis_stores import open_redis_store
 from tests.factories import HeldClock
 from tests.servers.binaries import Binary, installed
+from tests.servers.cluster import Cluster
 from tests.servers.process import ServerProcess
 
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """A kind of server to put a store on."""
+
+    binary: Binary
+    clustered: bool = False
+
+    @property
+    def name(self) -> str:
+        """Return how tests on it are called."""
+        return f"{self.binary.name}-cluster" if self.clustered else self.binary.name
+
+
+SERVERS = tuple(Where(binary, clustered) for binary in installed() for clustered in (False, True))
 Report = Callable[[UndecodableRecordError], None]
-Running = Callable[[Binary], ServerProcess]
+Running = Callable[[Where], ServerProcess | Cluster]
 
 
 @pytest.fixture(scope="session")
 def running() -> Iterator[Running]:
-    """Return what gives the one server of each program, emptied."""
+    """Return what gives the one server, or Cluster, of each program, emptied."""
     with ExitStack() as stack:
-        servers: dict[Binary, ServerProcess] = {}
+        servers: dict[Where, ServerProcess | Cluster] = {}
 
-        def emptied(binary: Binary) -> ServerProcess:
-            if binary not in servers:
-                servers[binary] = stack.enter_context(ServerProcess(binary))
-            servers[binary].flush()
-            return servers[binary]
+        def emptied(where: Where) -> ServerProcess | Cluster:
+            if where not in servers:
+                kind: Any = Cluster if where.clustered else ServerProcess
+                servers[where] = stack.enter_context(kind(where.binary))
+            servers[where].flush()
+            return servers[where]
 
         yield emptied
 
@@ -49,7 +67,7 @@ def reported() -> list[UndecodableRecordError]:
 
 def _stores() -> list[Any]:
     embedded = [pytest.param(None, id="memory"), pytest.param("store.db", id="sqlite")]
-    return embedded + [pytest.param(binary, id=binary.name) for binary in installed()]
+    return embedded + [pytest.param(where, id=where.name) for where in SERVERS]
 
 
 @pytest.fixture(params=_stores())
@@ -66,8 +84,8 @@ async def store(
 
 
 def _open(where: object, folder: Path, running: Running, clock: Clock, report: Report) -> Store:
-    if isinstance(where, Binary):
-        return open_redis_store(running(where), clock=clock, on_undecodable=report)
+    if isinstance(where, Where):
+        return open_redis_store(running(where).url, clock=clock, on_undecodable=report)
     if isinstance(where, str):
         return SqliteStore(folder / where, clock=clock, on_undecodable=report)
     return MemoryStore(clock=clock, on_undecodable=report)

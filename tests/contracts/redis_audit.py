@@ -6,6 +6,7 @@ from typing import Any
 import redis
 
 from engine.stores.keys import EVERYWHERE, Place
+from tests.servers.cluster import Cluster
 from tests.servers.process import ServerProcess
 
 Index = dict[str, dict[str, float]]
@@ -14,10 +15,10 @@ Index = dict[str, dict[str, float]]
 class Audit:
     """Reads a whole store, key by key, without any of its scripts."""
 
-    def __init__(self, server: ServerProcess) -> None:
+    def __init__(self, server: ServerProcess | Cluster) -> None:
         # redis-py types every answer as text or bytes, whichever was asked for.
-        self._client: Any = redis.Redis(unix_socket_path=str(server.socket), decode_responses=True)
-        self._raw: Any = redis.Redis(unix_socket_path=str(server.socket))
+        self._client: Any = _connect(server, decode_responses=True)
+        self._raw: Any = _connect(server, decode_responses=False)
 
     def close(self) -> None:
         self._client.close()
@@ -79,6 +80,13 @@ class Audit:
                 indexes[place.key("behind")][f"{run} {field.decode()}"] = float(due)
 
 
+def _connect(server: ServerProcess | Cluster, *, decode_responses: bool) -> Any:
+    if isinstance(server, Cluster):
+        (host, port) = ("127.0.0.1", server.nodes[0].port)
+        return redis.RedisCluster(host=host, port=port, decode_responses=decode_responses)
+    return redis.Redis(unix_socket_path=str(server.socket), decode_responses=decode_responses)
+
+
 def unpacked(packed: bytes) -> list[Any]:
     """Return the leading integers of a MessagePack array; all that cards are indexed by."""
     found, at = [], 1
@@ -90,7 +98,7 @@ def unpacked(packed: bytes) -> list[Any]:
     return found
 
 
-def check_indexes(server: ServerProcess) -> None:
+def check_indexes(server: ServerProcess | Cluster) -> None:
     """Fail where an index is not what the runs and cards say."""
     audit = Audit(server)
     try:

@@ -2,18 +2,17 @@
 
 from typing import Any
 
-from redis.asyncio import Redis
-from redis.asyncio.retry import Retry
-from redis.backoff import NoBackoff
-
 from engine.stores.redis import RedisStore
-from tests.servers.process import ServerProcess
+from engine.stores.redis_address import Topology, read_address
+from engine.stores.redis_connection import open_listener, open_writer
 
 
-def open_redis_store(server: ServerProcess, **options: Any) -> RedisStore:
-    """Return a store on a server."""
-
-    def connect() -> Redis:
-        return Redis(unix_socket_path=str(server.socket), retry=Retry(NoBackoff(), 0), db=0)
-
-    return RedisStore(connect(), connect, **options)
+def open_redis_store(url: str, **options: Any) -> RedisStore:
+    """Return a store at an address."""
+    address = read_address(url)
+    return RedisStore(
+        open_writer(address),
+        lambda: open_listener(address),
+        clustered=address.topology is Topology.CLUSTER,
+        **options,
+    )

@@ -26,7 +26,7 @@ from engine.errors import ClaimLostError
 from engine.runs import Run, RunStatus
 from engine.store import Change, Claim, ClaimEffect, Store
 from engine.stores import MemoryStore, SqliteStore
-from tests.contracts.conftest import Running
+from tests.contracts.conftest import SERVERS, Running, Where
 from tests.contracts.model import Model
 from tests.contracts.redis_audit import check_indexes
 from tests.contracts.redis_stores import open_redis_store
@@ -40,7 +40,7 @@ from tests.factories import (
     make_run,
     make_ticket,
 )
-from tests.servers.binaries import Binary, installed
+from tests.servers.cluster import Cluster
 from tests.servers.process import ServerProcess
 
 T = TypeVar("T")
@@ -220,11 +220,11 @@ class FileMachine(StoreMachine):
 class RedisMachine(StoreMachine):
     """The same on a server, where the indexes are checked as well."""
 
-    server: ServerProcess
+    server: ServerProcess | Cluster
 
     def open(self) -> Store:
         self.server.flush()
-        return open_redis_store(self.server, clock=self.clock)
+        return open_redis_store(self.server.url, clock=self.clock)
 
     def teardown(self) -> None:
         check_indexes(self.server)
@@ -239,9 +239,9 @@ def test_a_store_in_a_file_answers_as_the_model_does() -> None:
     run_state_machine_as_test(FileMachine, settings=settings(BOUNDED, max_examples=10))
 
 
-@pytest.mark.parametrize("binary", installed(), ids=lambda binary: binary.name)
-def test_a_store_on_a_server_answers_as_the_model_does(binary: Binary, running: Running) -> None:
-    RedisMachine.server = running(binary)
+@pytest.mark.parametrize("where", SERVERS, ids=lambda where: where.name)
+def test_a_store_on_a_server_answers_as_the_model_does(where: Where, running: Running) -> None:
+    RedisMachine.server = running(where)
     run_state_machine_as_test(RedisMachine, settings=settings(BOUNDED, max_examples=20))
 
 
