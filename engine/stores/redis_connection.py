@@ -7,6 +7,7 @@ a Cluster's MOVED, ASK and TRYAGAIN (``RedisCluster._execute_command`` follows t
 retries are).
 """
 
+import os
 from typing import Any
 
 from redis.asyncio import Redis, RedisCluster
@@ -18,6 +19,7 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 from redis.maint_notifications import MaintNotificationsConfig
 
+from engine.errors import ConfigurationError
 from engine.stores.redis_address import Login, RedisAddress, Tls, Topology
 
 Client = Redis | RedisCluster
@@ -36,6 +38,10 @@ def open_writer(address: RedisAddress) -> Client:
     """Return the client for commands that answer at once; nothing is sent before its first.
 
     A command that fails with a connection error or a timeout was sent at most once.
+
+    Raises:
+        ConfigurationError: a file that the address names cannot be read.
+
     """
     return _open(address, socket_timeout=TIMEOUT_S, health_check_interval=IDLE_S)
 
@@ -142,6 +148,9 @@ def _login(login: Login) -> dict[str, Any]:
 
 
 def _tls(tls: Tls) -> dict[str, Any]:
+    for name in filter(None, (tls.ca, tls.certificate, tls.key)):
+        if not os.access(name, os.R_OK):
+            raise ConfigurationError(f"HOLDSHORT_STORE_URL names {name}, which cannot be read")
     return {
         "ssl": True,
         "ssl_ca_certs": tls.ca or None,

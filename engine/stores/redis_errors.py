@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from redis import exceptions as redis
+from redis.asyncio.sentinel import MasterNotFoundError
 
 from engine.errors import StoreUnavailableError
 
@@ -30,6 +31,7 @@ _REMEDIES: tuple[tuple[type[Exception], str], ...] = (
     (redis.MovedError, "the cluster moves its slots: try again"),
     (redis.AskError, "the cluster moves its slots: try again"),
     (redis.TryAgainError, "the cluster moves its slots: try again"),
+    (MasterNotFoundError, "no Sentinel knows a master of that name: check the service in the URL"),
     (redis.TimeoutError, "the server did not answer in time"),
     (redis.ConnectionError, "the server cannot be reached"),
     (OSError, "the server cannot be reached"),
@@ -78,6 +80,8 @@ async def heeding_cancels(work: Awaitable[T]) -> T:
 
 
 def _remedy(error: Exception) -> str:
+    if "CERTIFICATE_VERIFY_FAILED" in str(error):
+        return "the store is not available: the server's certificate is not trusted: check the URL"
     for kind, remedy in _REMEDIES:
         if isinstance(error, kind):
             return f"the store is not available: {remedy}"

@@ -19,6 +19,7 @@ from tests.bot.stage import BOB, RESUME_SECRET, on_stage
 from tests.servers.cluster import Cluster
 from tests.servers.fixtures import Start
 from tests.servers.process import ServerProcess
+from tests.servers.proxy import FaultProxy
 
 ROOT = Path(__file__).parents[2]
 
@@ -128,11 +129,26 @@ async def test_another_store_than_the_expected_one_is_refused(redis_server: Serv
     assert redis_server.ask("DBSIZE") == 0
 
 
-async def test_a_server_that_is_away_is_told_without_its_password() -> None:
-    url = "redis://bot:hunter2@127.0.0.1:9"
+async def why_not(url: str) -> str:
     with pytest.raises(SettingsError) as refused:
         await open_runtime(terminal(url), agents=()).__aenter__()
-    assert str(refused.value) == (
+    return str(refused.value)
+
+
+async def test_a_server_that_is_away_is_told_without_its_password() -> None:
+    assert await why_not("redis://bot:hunter2@127.0.0.1:9") == (
         "HOLDSHORT_STORE_URL names a store that cannot be opened: redis://bot:***@127.0.0.1:9:"
         " the store is not available: the server cannot be reached"
     )
+
+
+async def test_a_certificate_that_is_not_trusted_is_told(redis_server: ServerProcess) -> None:
+    async with FaultProxy(redis_server.socket, tls=True) as proxy:
+        assert "certificate is not trusted" in await why_not(f"rediss://127.0.0.1:{proxy.port}")
+
+
+async def test_a_service_that_no_sentinel_knows_is_told(redis_server: ServerProcess) -> None:
+    sentinel = ServerProcess(redis_server.binary, sentinel=True)
+    with sentinel:
+        url = f"redis+sentinel://127.0.0.1:{sentinel.port}/nobody"
+        assert "no Sentinel knows a master of that name" in await why_not(url)

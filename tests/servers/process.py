@@ -19,8 +19,8 @@ from tests.servers.ports import LOOPBACK, free_port
 
 PATIENCE_S = 20.0
 _LOOK_AGAIN_S = 0.005
-# When the tests die, the pipe closes, and whoever reads it ends the server.
-_WATCH = 'read -r _; kill -KILL "$1"'
+# When the tests die, the pipe closes, and whoever reads it ends the server and tidies up.
+_WATCH = 'read -r _; kill -KILL "$1"; rm -rf "$2"'
 
 DURABLE: Mapping[str, str] = {
     "appendonly": "yes",
@@ -160,7 +160,7 @@ class ServerProcess:
             start_new_session=True,
         )
         self._watcher = subprocess.Popen(
-            ["/bin/sh", "-c", _WATCH, "sh", str(self._process.pid)],
+            ["/bin/sh", "-c", _WATCH, "sh", str(self._process.pid), str(self.folder)],
             stdin=subprocess.PIPE,
             start_new_session=True,
         )

@@ -1,6 +1,7 @@
 """A proxy between a client and a server that can lose what passes, in each way a network can."""
 
 import asyncio
+import ssl
 from collections.abc import Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,6 +12,8 @@ from typing import Any, Self
 from tests.servers.ports import LOOPBACK
 
 _CHUNK = 65_536
+CERTIFICATE = Path(__file__).parent / "tls" / "certificate.pem"
+"""Of 127.0.0.1, for a hundred years, signed by itself; its key lies beside it and is no secret."""
 
 
 class Fault(StrEnum):
@@ -82,12 +85,13 @@ class FaultProxy:
 
     """
 
-    def __init__(self, upstream: Path | int) -> None:
-        """Take the server's Unix socket or loopback port."""
+    def __init__(self, upstream: Path | int, *, tls: bool = False) -> None:
+        """Take the server's Unix socket or loopback port, and whether clients speak TLS."""
         self.delay = 0.05
         self.passed = Passed()
         self.port = 0
         self._upstream = upstream
+        self._tls = _tls_server() if tls else None
         self._fault = Fault.PASS
         self._armed: tuple[bytes, Fault] | None = None
         self._struck = asyncio.Event()
@@ -103,7 +107,9 @@ class FaultProxy:
 
     async def __aenter__(self) -> Self:
         """Listen."""
-        self._listener = await asyncio.start_server(self._accept, LOOPBACK, self.port)
+        self._listener = await asyncio.start_server(
+            self._accept, LOOPBACK, self.port, ssl=self._tls
+        )
         self.port = self._listener.sockets[0].getsockname()[1]
         return self
 
@@ -220,3 +226,9 @@ class FaultProxy:
         while self._present(link) is Fault.HOLD:
             await self._changed.wait()
         return self._present(link)
+
+
+def _tls_server() -> ssl.SSLContext:
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.load_cert_chain(CERTIFICATE, CERTIFICATE.with_name("key.pem"))
+    return context

@@ -1,6 +1,5 @@
 """The supervision of servers: they keep what they took, and none is left behind."""
 
-import shutil
 import signal
 import socket
 import subprocess
@@ -15,7 +14,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from tests.servers.binaries import VARIABLE, installed, valkey
-from tests.servers.process import ServerDiedError, ServerProcess
+from tests.servers.process import ServerDiedError, ServerProcess, wait_until
 
 Start = Callable[..., ServerProcess]
 
@@ -132,4 +131,4 @@ def test_a_server_does_not_outlive_tests_that_die() -> None:
             # The system closes the line when the server is gone.
             assert line.recv(1) == b""
     assert tests.returncode == -signal.SIGKILL
-    shutil.rmtree(folder)
+    wait_until(lambda: not folder.exists(), "its folder is gone too")

@@ -13,6 +13,7 @@ from redis.exceptions import (
 from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
+from engine.errors import ConfigurationError
 from engine.stores import redis_connection
 from engine.stores.redis_address import read_address
 from engine.stores.redis_connection import (
@@ -23,7 +24,7 @@ from engine.stores.redis_connection import (
 from tests.servers.cluster import Cluster
 from tests.servers.fixtures import Start
 from tests.servers.process import ServerProcess
-from tests.servers.proxy import Fault, FaultProxy
+from tests.servers.proxy import CERTIFICATE, Fault, FaultProxy
 from tests.servers.replicas import SentinelSet
 
 Connect = Callable[..., Client]
@@ -70,6 +71,24 @@ async def test_a_user_logs_in_with_any_password(start_server: Start, connect: Co
     with pytest.raises(AuthenticationError) as refused:
         await connect(f"redis://bot:hunter2@{address}").ping()
     assert "hunter2" not in str(refused.value)
+
+
+async def test_a_server_behind_tls_is_trusted_by_its_certificate_and_address(
+    redis_server: ServerProcess, connect: Connect
+) -> None:
+    async with FaultProxy(redis_server.socket, tls=True) as proxy:
+        named, unnamed = f"rediss://127.0.0.1:{proxy.port}", f"rediss://localhost:{proxy.port}"
+        trusted = f"?ssl_ca_certs={CERTIFICATE}"
+        assert await connect(f"{named}{trusted}").ping()
+        assert await connect(f"{unnamed}{trusted}&ssl_check_hostname=no").ping()
+        for url in named, f"{unnamed}{trusted}":
+            with pytest.raises(RedisConnectionError, match="CERTIFICATE_VERIFY_FAILED"):
+                await connect(url).ping()
+
+
+def test_a_certificate_file_that_is_not_there_is_told() -> None:
+    with pytest.raises(ConfigurationError, match=r"names /no/such.pem, which cannot be read"):
+        open_writer(read_address("rediss://127.0.0.1?ssl_ca_certs=/no/such.pem"))
 
 
 @pytest.mark.parametrize("fault", [Fault.DROP_REPLY, Fault.SWALLOW_REPLY])
