@@ -5,12 +5,12 @@ from contextlib import ExitStack
 from typing import Any, Self
 
 from tests.servers.binaries import Binary
-from tests.servers.ports import LOOPBACK, free_port
+from tests.servers.ports import LOOPBACK
 from tests.servers.process import ServerProcess, wait_until
 
 SLOTS = 16_384
 MASTERS = 3
-NODE_TIMEOUT_MS = 1_000
+_CONF = {"cluster-node-timeout": "1000"}
 
 
 class Cluster:
@@ -20,7 +20,7 @@ class Cluster:
         """Take the program, and settings for each node."""
         self._stack = ExitStack()
         self.nodes = tuple(
-            ServerProcess(binary, tcp=True, conf={**_conf(), **(conf or {})})
+            ServerProcess(binary, cluster=True, conf={**_CONF, **(conf or {})})
             for _ in range(MASTERS)
         )
 
@@ -83,14 +83,6 @@ class Cluster:
         for node in others:
             first.ask("CLUSTER", "MEET", LOOPBACK, node.port, _bus(node))
         self.wait_ok()
-
-
-def _conf() -> dict[str, str]:
-    return {
-        "cluster-enabled": "yes",
-        "cluster-node-timeout": str(NODE_TIMEOUT_MS),
-        "cluster-port": str(free_port()),
-    }
 
 
 def _share(number: int) -> tuple[int, int]:

@@ -2,6 +2,7 @@
 
 import random
 import socket
+import sys
 
 LOOPBACK = "127.0.0.1"
 # Below what systems hand out for outgoing connections, so that nobody takes a port while its
@@ -11,13 +12,32 @@ _FIRST, _LAST = 11_000, 29_999
 _random = random.SystemRandom()
 
 
-def free_port() -> int:
-    """Return a loopback port that nobody listens on."""
-    while True:
-        port = _random.randint(_FIRST, _LAST)
-        with socket.socket() as probe:
+class HeldPort:
+    """A loopback port that is ours until it is closed, whether its server runs or not.
+
+    On Linux a socket that is bound and does not listen keeps others off, but not a server of the
+    same reuse flag, which Redis and Valkey set. Elsewhere nothing keeps others off.
+    """
+
+    def __init__(self) -> None:
+        """Find one that nobody has."""
+        while True:
+            self.number = _random.randint(_FIRST, _LAST)
+            self._holder = socket.socket()
             try:
-                probe.bind((LOOPBACK, port))
+                self._take()
             except OSError:
-                continue
-            return port
+                self._holder.close()
+            else:
+                return
+
+    def close(self) -> None:
+        """Give it up."""
+        self._holder.close()
+
+    def _take(self) -> None:
+        with socket.socket() as probe:
+            probe.bind((LOOPBACK, self.number))
+        if sys.platform == "linux":
+            self._holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            self._holder.bind((LOOPBACK, self.number))

@@ -15,7 +15,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from tests.servers.binaries import Binary, valkey
-from tests.servers.ports import LOOPBACK, free_port
+from tests.servers.ports import LOOPBACK, HeldPort
 
 PATIENCE_S = 20.0
 _LOOK_AGAIN_S = 0.005
@@ -68,12 +68,17 @@ class ServerProcess:
         *,
         conf: Mapping[str, str] | None = None,
         tcp: bool = False,
+        cluster: bool = False,
         sentinel: bool = False,
     ) -> None:
-        """Take the program, settings beside the durable ones, and what to listen on."""
+        """Take the program, settings beside the durable ones, and what to listen on.
+
+        ``cluster`` and ``sentinel`` make it one of those, on a port.
+        """
         self.binary = binary or valkey()
         self.folder = Path(tempfile.mkdtemp(prefix="hs-"))
-        self.port = free_port() if tcp or sentinel else 0
+        self._ports = [HeldPort() for _ in range((tcp or cluster or sentinel) + cluster)]
+        self.port = self._ports[0].number if self._ports else 0
         self._sentinel = sentinel
         self._password = (conf or {}).get("requirepass")
         self._process: subprocess.Popen[bytes] | None = None
@@ -84,7 +89,9 @@ class ServerProcess:
         self._file.write_text("".join(f"{name} {value}\n" for name, value in lines.items()))
 
     def _listening(self) -> dict[str, str]:
+        bus = self._ports[1:]
         return {
+            **({"cluster-port": str(bus[0].number), "cluster-enabled": "yes"} if bus else {}),
             "bind": LOOPBACK,
             "port": str(self.port),
             "unixsocket": str(self.socket),
@@ -216,6 +223,8 @@ class ServerProcess:
         """End it if it runs, and remove its folder."""
         if self._process is not None:
             self.kill()
+        for port in self._ports:
+            port.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _end(self, how: signal.Signals) -> None:

@@ -63,6 +63,13 @@ def test_what_was_acknowledged_is_there_after_a_restart(start_server: Start, end
     assert (server.port, server.url) == before[1:]
 
 
+def test_its_port_is_kept_for_a_server_that_is_down(start_server: Start) -> None:
+    server = start_server(tcp=True)
+    server.kill()
+    with socket.socket() as other, pytest.raises(OSError, match="in use"):
+        other.bind(("127.0.0.1", server.port))
+
+
 def test_a_server_is_as_durable_as_holdshort_asks(redis_server: ServerProcess) -> None:
     told = redis_server.ask("CONFIG", "GET", "append*", "maxmemory-policy")
     wanted = {"appendonly": "yes", "appendfsync": "always", "maxmemory-policy": "noeviction"}
