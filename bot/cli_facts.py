@@ -9,6 +9,7 @@ from engine.events import (
     CallLost,
     CallRejected,
     CallStarted,
+    CallWithheld,
     CancelRequested,
     Fact,
     RunCancelled,
@@ -23,7 +24,7 @@ from engine.policy import Verdict
 from engine.tickets import Answer, Deny, Resolution, Settle
 
 _RunFact = RunStarted | CancelRequested | RunSucceeded | RunFailed | RunCancelled
-_CallFact = CallGated | CallRejected | CallStarted | CallFinished | CallLost
+_CallFact = CallGated | CallRejected | CallStarted | CallFinished | CallLost | CallWithheld
 
 _VERDICTS = {
     Verdict.ALLOW: "is allowed by its policy",
@@ -53,7 +54,14 @@ def tell_fact(fact: Fact) -> str:
             return f"{fact.ref} {_ASKED.get(fact.target, fact.target)}"
         case TicketClosed():
             return tell_resolution(fact.resolution)
-        case CallGated() | CallRejected() | CallStarted() | CallFinished() | CallLost():
+        case (
+            CallGated()
+            | CallRejected()
+            | CallStarted()
+            | CallFinished()
+            | CallLost()
+            | CallWithheld()
+        ):
             return _tell_call(fact)
         case _:
             assert_never(fact)
@@ -99,6 +107,12 @@ def _tell_run(fact: _RunFact) -> str:
             assert_never(fact)
 
 
+def _tell_ending(fact: CallFinished) -> str:
+    if fact.seconds is None:
+        return _WITHOUT_THE_TOOL[fact.outcome]
+    return f"{_OUTCOMES[fact.outcome]} in {fact.seconds:.1f} s"
+
+
 def _tell_call(fact: _CallFact) -> str:
     match fact:
         case CallGated():
@@ -108,10 +122,10 @@ def _tell_call(fact: _CallFact) -> str:
         case CallStarted():
             return f"{fact.tool} starts"
         case CallFinished():
-            if fact.seconds is None:
-                return f"{fact.tool} {_WITHOUT_THE_TOOL[fact.outcome]}"
-            return f"{fact.tool} {_OUTCOMES[fact.outcome]} in {fact.seconds:.1f} s"
+            return f"{fact.tool} {_tell_ending(fact)}"
         case CallLost():
             return f"{fact.tool} was lost while it ran"
+        case CallWithheld():
+            return f"{fact.tool} was not started: no second server confirmed that it may"
         case _:
             assert_never(fact)

@@ -8,7 +8,7 @@ from engine.errors import StoreUnavailableError
 from engine.ids import Surroundings
 from engine.store import Store
 from engine.stores import MemoryStore, SqliteStore
-from engine.stores.redis_address import RedisAddress, Topology
+from engine.stores.redis_address import RedisAddress
 
 _log = get_log(__name__)
 
@@ -72,7 +72,6 @@ async def _open_redis(address: RedisAddress, settings: Settings, around: Surroun
     store = RedisStore(
         client,
         lambda: open_listener(address),
-        clustered=address.topology is Topology.CLUSTER,
         on_undecodable=lambda error: around.report("store", error),
     )
     try:

@@ -22,6 +22,7 @@ HoldshortError
 ├── ModelRequestError               retry the step, or fail the run
 ├── StoreError                      retry, or give way
 │   ├── StoreUnavailableError
+│   ├── StoreUnconfirmedError      do not build on it yet; ask again under the same commit id
 │   ├── CommitConflictError
 │   ├── ClaimLostError
 │   ├── DeadlinePassedError
@@ -217,6 +218,13 @@ class StoreError(HoldshortError):
 
 class StoreUnavailableError(StoreError):
     """The store did not answer in time. Whether a commit was applied is told by its commit id."""
+
+
+class StoreUnconfirmedError(StoreError):
+    """The change is written, but no second server has confirmed that it has it.
+
+    If the first is lost now, so may be the change. The same commit again asks the others again.
+    """
 
 
 class CommitConflictError(StoreError):

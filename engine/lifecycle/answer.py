@@ -127,7 +127,7 @@ def answer(run: Run, judgement: Judgement, moment: Moment, key: str | None) -> C
     resolution = Resolution(decision=command.decision, actor=command.actor, at=command.now)
     _apply(draft, ticket, resolution)
     record = _key_record(draft.run, ticket, resolution, key) if key is not None else None
-    return draft.change(key=record, not_after=ticket.deadline)
+    return draft.change(key=record, not_after=ticket.deadline, confirm=True)
 
 
 def _key_record(run: Run, ticket: ResumeTicket, resolution: Resolution, key: str) -> KeyRecord:

@@ -142,6 +142,7 @@ class Draft:
         key: KeyRecord | None = None,
         not_after: datetime | None = None,
         not_before: datetime | None = None,
+        confirm: bool = False,
     ) -> Change:
         """Return all of it as one Change."""
         fields = {**dict(self.run), "version": self._before + 1, "updated_at": self.now}
@@ -158,6 +159,7 @@ class Draft:
             not_after=not_after,
             not_before=not_before,
             claim=claim,
+            confirm=confirm,
         )
 
 

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from engine.entries import CallOutcome, CallResult
 from engine.errors import InvalidRunStateError
-from engine.events import CallLost, CallStarted
+from engine.events import CallLost, CallStarted, CallWithheld
 from engine.identity import SYSTEM, Approvers
 from engine.ids import ApprovalId, CallId, Moment, OpId, TokenId, place_of
 from engine.lifecycle.draft import Draft
@@ -39,7 +39,21 @@ def begin(run: Run, call_id: CallId, moment: Moment) -> Change:
     )
     draft.note(CallStarted(call=call_id, tool=call.tool, op=op, attempt=started.attempts))
     draft.raise_ask_of(call)
-    return draft.change(ClaimEffect.KEEP)
+    return draft.change(ClaimEffect.KEEP, confirm=True)
+
+
+def withhold(run: Run, moment: Moment) -> Change | None:
+    """Return the Change for a call whose beginning was not confirmed; None where there is none.
+
+    Only for the worker that committed the beginning: it alone knows that the tool was not started.
+    """
+    draft = Draft(run, moment)
+    calls = [c for c in run.batch.calls if c.state is CallState.EXECUTING] if run.batch else []
+    for call in calls:
+        draft.move_call(call, CallCause.WITHHOLD)
+        draft.note(CallWithheld(call=call.id, tool=call.tool, op=operation(run, call.id)))
+        draft.raise_ask_of(call)
+    return draft.change(ClaimEffect.KEEP) if calls else None
 
 
 def complete(run: Run, result: CallResult, moment: Moment) -> Change:

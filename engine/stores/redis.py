@@ -20,7 +20,8 @@ from engine.stores import redis_cards, redis_claims, redis_commit, redis_reads
 from engine.stores.bell import Bell
 from engine.stores.keys import EVERYWHERE, letter_for
 from engine.stores.redis_bell import Listener
-from engine.stores.redis_scripts import Client, Server
+from engine.stores.redis_connection import Client
+from engine.stores.redis_scripts import Server
 from engine.stores.rows import OnUndecodable, Readable
 
 LAYOUT = 1
@@ -38,17 +39,17 @@ class RedisStore:
         client: Client,
         listen: Callable[[], Any],
         *,
-        clustered: bool = False,
+        replicas: int = 0,
         clock: Clock | None = None,
         on_undecodable: OnUndecodable | None = None,
     ) -> None:
         """Take the client, and what makes a client for the connection that listens.
 
-        ``clustered``: the places may be on several servers. ``clock``: only for tests, instead of
-        the server's. ``on_undecodable`` is called with each record that a poll passed over because
-        it cannot be read.
+        ``replicas``: how many must confirm what cannot be undone. ``clock``: only for tests,
+        instead of the server's. ``on_undecodable`` is called with each record that a poll passed
+        over because it cannot be read.
         """
-        self._server = Server(client, clock, clustered=clustered)
+        self._server = Server(client, clock, replicas=replicas)
         self._readable = Readable(on_undecodable)
         self._bell = Bell()
         self._ring = secrets.token_hex(8)

@@ -13,8 +13,9 @@ from engine.errors import (
     RefTakenError,
     StoreError,
     StoreUnavailableError,
+    StoreUnconfirmedError,
 )
-from engine.ids import Ref
+from engine.ids import Ref, RunId
 from engine.store import Change, Claim, ClaimEffect, Done, KeyRecord
 from engine.stores.keys import (
     CHANNEL,
@@ -52,7 +53,7 @@ async def commit(
     """Commit one change; ``store`` is the identity of the store it is meant for."""
     place = home_of(change.run.id)
     told = _facts(change, claim, place) | {"store": store, "bell": CHANNEL, "ring": ring}
-    reply = await server.run(
+    reply, confirmed = await server.run_confirmed(
         "commit",
         _keys(change, place),
         server.now(),
@@ -60,8 +61,26 @@ async def commit(
         pack(change.run.model_dump_json()),
         _log_line(change),
         *_write_once(change),
+        wanted=change.confirm,
     )
-    return _outcome(change, [part.decode() if isinstance(part, bytes) else part for part in reply])
+    done = _outcome(change, reply)
+    if change.confirm and (done.replayed or not confirmed):
+        await confirm(server, done.run)
+    return done
+
+
+async def confirm(server: Server, run: RunId) -> None:
+    """See to it that replicas have what is known of a run.
+
+    Raises:
+        StoreUnconfirmedError: too few of them have.
+
+    """
+    if not server.replicas:
+        return
+    _, confirmed = await server.run_confirmed("touch", [home_of(run).key("run", run)], wanted=True)
+    if not confirmed:
+        raise StoreUnconfirmedError(f"run {run}: written, but not confirmed by the replicas")
 
 
 def field_of(key: CardKey) -> str:
@@ -154,7 +173,8 @@ def _write_once(change: Change) -> list[str | bytes]:
     return facts
 
 
-def _outcome(change: Change, reply: list[Any]) -> Done:
+def _outcome(change: Change, told: list[Any]) -> Done:
+    reply = [part.decode() if isinstance(part, bytes) else part for part in told]
     run, word = change.run.id, reply[0]
     if word in {"done", "again"}:
         outcome = change.key.outcome if change.key else None

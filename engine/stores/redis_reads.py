@@ -18,7 +18,7 @@ from engine.stores.keys import (
     scope_of,
 )
 from engine.stores.redis_bytes import unpack
-from engine.stores.redis_commit import read_told
+from engine.stores.redis_commit import confirm, read_told
 from engine.stores.redis_scripts import Server
 from engine.stores.rows import (
     Readable,
@@ -44,6 +44,9 @@ async def load(server: Server, run: RunId, key: str | None, approval: ApprovalId
         raise RunNotFoundError(run)
     now, running, body, told, ticket = reply
     recorded = told and read_told(key or "", scope_of(run), told.decode())[0]
+    if recorded:
+        # Whoever asks is about to be told that it is recorded.
+        await confirm(server, run)
     return Loaded(
         run=read_run(run, unpack(body)),
         now=to_moment(int(now)),

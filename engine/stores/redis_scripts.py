@@ -2,33 +2,25 @@
 
 import asyncio
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any, Protocol
+from typing import Any
 
+from redis.asyncio import Redis
 from redis.exceptions import NoScriptError
 
 from engine.errors import StoreUnavailableError
 from engine.ids import Clock
 from engine.stores.keys import EVERYWHERE
+from engine.stores.redis_connection import Client
 from engine.stores.redis_errors import heeding_cancels, told_as_ours
+from engine.stores.redis_replicas import send_and_wait
 from engine.stores.rows import to_micros
 
 Argument = str | bytes | int
-
-
-class Client(Protocol):
-    """What is used of redis-py's asyncio clients, for one server, Sentinel or a Cluster."""
-
-    async def execute_command(self, *args: Any, **options: Any) -> Any:  # noqa: ANN401 - redis-py's
-        """Send a command; return its reply."""
-        ...
-
-    async def aclose(self) -> None:
-        """Close every connection."""
-        ...
+Send = Callable[..., Awaitable[Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +55,7 @@ _PARTS = {
     "records": "",
     "release": "time rows queue",
     "take_cards": "time cards",
+    "touch": "",
 }
 SCRIPTS = tuple(_PARTS)
 _READS = {"behind", "cards", "due", "events", "list", "load", "moments", "peek", "records"}
@@ -88,11 +81,14 @@ def script(name: str) -> Script:
 class Server:
     """Runs scripts."""
 
-    def __init__(self, client: Client, clock: Clock | None, *, clustered: bool) -> None:
-        """Take the client, and a clock that stands for the server's in tests."""
+    def __init__(self, client: Client, clock: Clock | None, *, replicas: int = 0) -> None:
+        """Take the client, a clock that stands for the server's in tests, and how many replicas.
+
+        ``replicas``: how many of them must confirm what ``run_confirmed`` writes.
+        """
         self._client = client
         self._clock = clock
-        self._clustered = clustered
+        self.replicas = replicas
         self._closed = False
 
     def now(self) -> str:
@@ -106,15 +102,23 @@ class Server:
             StoreUnavailableError: the server did not do it, or did not say that it did.
 
         """
-        if self._closed:
-            raise StoreUnavailableError("the store is closed")
-        sent = script(name)
-        with told_as_ours():
-            try:
-                return await self._send("EVALSHA", sent.sha, keys, arguments)
-            except NoScriptError:
-                # A restart or a failover forgets scripts. This sends the text, which is kept.
-                return await self._send("EVAL", sent.text, keys, arguments)
+        return await self._run(self._send, name, keys, arguments)
+
+    async def run_confirmed(
+        self, name: str, keys: Sequence[str], *arguments: Argument, wanted: bool
+    ) -> tuple[Any, bool]:
+        """Run a script; return its reply, and whether replicas confirmed, if that is wanted.
+
+        They confirm what the script wrote itself: nothing is said where it found all done before.
+
+        Raises:
+            StoreUnavailableError: the server did not do it, or did not say that it did.
+
+        """
+        if not (wanted and self.replicas):
+            return await self.run(name, keys, *arguments), True
+        reply, confirmed = await self._run(self._send_and_wait, name, keys, arguments)
+        return reply, confirmed >= self.replicas
 
     async def run_everywhere(
         self, name: str, kinds: Sequence[str], *arguments: Argument
@@ -124,7 +128,7 @@ class Server:
         One server has all places, and runs it once.
         """
         keys = [[place.key(kind) for kind in kinds] for place in EVERYWHERE]
-        if not self._clustered:
+        if isinstance(self._client, Redis):
             return [await self.run(name, [key for some in keys for key in some], *arguments)]
         return await asyncio.gather(*(self.run(name, some, *arguments) for some in keys))
 
@@ -146,8 +150,22 @@ class Server:
         with told_as_ours():
             await self._client.aclose()
 
-    async def _send(
-        self, verb: str, body: str, keys: Sequence[str], arguments: Sequence[Argument]
+    async def _run(
+        self, send: Send, name: str, keys: Sequence[str], arguments: Sequence[Argument]
     ) -> Any:  # noqa: ANN401 - what the script returns
-        command = (verb, body, len(keys), *keys, *arguments)
-        return await heeding_cancels(self._client.execute_command(*command))
+        if self._closed:
+            raise StoreUnavailableError("the store is closed")
+        sent, rest = script(name), (len(keys), *keys, *arguments)
+        with told_as_ours():
+            try:
+                return await heeding_cancels(send("EVALSHA", sent.sha, *rest))
+            except NoScriptError:
+                # A restart or a failover forgets scripts. This sends the text, which is kept.
+                return await heeding_cancels(send("EVAL", sent.text, *rest))
+
+    def _send(self, *command: Argument) -> Awaitable[Any]:
+        return self._client.execute_command(*command)
+
+    def _send_and_wait(self, *command: Argument) -> Awaitable[Any]:
+        first_key = str(command[3])
+        return send_and_wait(self._client, first_key, self.replicas, *command)

@@ -33,6 +33,7 @@ from engine.errors import (
     Refusal,
     RunNotFoundError,
     StoreUnavailableError,
+    StoreUnconfirmedError,
     TicketExpiredError,
     TicketMismatchError,
     TokenFault,
@@ -148,6 +149,14 @@ def decided(decision: str, by: str) -> AlreadyDecidedError:
         (StoreUnavailableError("x"), slow_store()),
         (CommitConflictError("x"), slow_store()),
         (
+            StoreUnconfirmedError("x"),
+            (
+                "Not yet confirmed: this is recorded on one server only; if that one is lost now, so"
+                " may this be. No tool starts before it is confirmed. Say the same again to see whether"
+                " it stands."
+            ),
+        ),
+        (
             DirectoryUnavailableError("x"),
             (
                 "Not recorded: Slack did not say in time who you are."
@@ -174,6 +183,7 @@ OTHERS: list[HoldshortError] = [
     DeliveryError("canary-detail"),
     UndecodableRecordError("canary-detail"),
     StoreUnavailableError("canary-detail"),
+    StoreUnconfirmedError("canary-detail"),
     DirectoryUnavailableError("canary-detail"),
     InvalidResumeTokenError(TokenFault.EXPIRED),
     *(no(refusal, "U0A") for refusal in Refusal),

@@ -55,8 +55,7 @@ async def opened(url: str) -> AsyncIterator[RedisStore]:
     """Give a store as a start of the bot opens it."""
     address = read_address(url.replace("://", "://holdshort:word@"))
     client, wanted = open_writer(address), Wanted()
-    clustered = "cluster" in url
-    store = RedisStore(client, lambda: open_listener(address), clustered=clustered)
+    store = RedisStore(client, lambda: open_listener(address))
     try:
         refuse_unfit(await check_servers(client, wanted, utc_now))
         refuse_unfit(await check_rights(client))
