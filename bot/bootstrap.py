@@ -18,18 +18,17 @@ from bot.metered_store import MeteredStore
 from bot.metrics import Meters
 from bot.named import check_named
 from bot.settings import Purpose, Settings, SettingsError, proxy_for
+from bot.stores import open_store, try_store
 from engine import Actor, Agent, RunEngine, Via
 from engine.cards import Notice, Notifier, Receipt
 from engine.errors import (
     ConfigurationError,
     DeliveryError,
     DirectoryUnavailableError,
-    StoreUnavailableError,
 )
 from engine.identity import Directory, Group, Person
 from engine.ids import PersonId, Surroundings
 from engine.store import Store
-from engine.stores import MemoryStore, SqliteStore
 from notifiers.slack import SlackNotifier
 
 SLACK = "slack"
@@ -151,9 +150,9 @@ async def open_runtime(
     around = replace(around, report=meters.counting(around.report))
     known = load_agents(settings.agents) if agents is None else agents
     async with AsyncExitStack() as stack:
-        opened = store or _make_store(settings, around)
+        opened = store or await open_store(settings, around)
         stack.push_async_callback(opened.close)
-        await _try_store(opened)
+        await try_store(opened)
         slack: SlackSide | None = None
         directory: Directory | None = None
         if settings.purpose is not Purpose.TERMINAL:
@@ -220,32 +219,6 @@ def _wire(
         directory=directory,
         surroundings=around,
     )
-
-
-def _make_store(settings: Settings, around: Surroundings) -> Store:
-    path = settings.store_path
-    if path is None:
-        return MemoryStore(clock=around.clock)
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    except OSError as error:
-        raise _no_store(error.strerror or "its folder cannot be made") from error
-    return SqliteStore(
-        path,
-        clock=around.clock,
-        on_undecodable=lambda error: around.report("store", error),
-    )
-
-
-async def _try_store(store: Store) -> None:
-    try:
-        await store.next_due()
-    except StoreUnavailableError as error:
-        raise _no_store(str(error)) from error
-
-
-def _no_store(why: str) -> SettingsError:
-    return SettingsError([f"HOLDSHORT_STORE_URL names a store that cannot be opened: {why}"])
 
 
 @asynccontextmanager

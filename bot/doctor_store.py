@@ -5,10 +5,11 @@ from datetime import timedelta
 from pathlib import Path
 
 from bot.doctor_findings import Finding, failure, ok, warning
-from bot.settings import Settings
-from engine.errors import ConfigurationError, HoldshortError
+from bot.settings import Durability, Settings
+from engine.errors import ConfigurationError, HoldshortError, StoreUnavailableError
 from engine.ids import Clock
 from engine.stores import SqliteStore
+from engine.stores.redis_address import RedisAddress
 
 CHECK = "store"
 _PATIENCE = timedelta(seconds=2)
@@ -17,18 +18,46 @@ _OTHERS = 0o077
 
 async def check_store(settings: Settings, clock: Clock) -> list[Finding]:
     """Open the store of the settings, and make none where there is none yet."""
-    path = settings.store_path
-    if path is None:
-        return [
-            warning(
-                CHECK,
-                "in memory: every run is gone when the process ends",
-                "set HOLDSHORT_STORE_URL to sqlite:////absolute/path",
-            )
+    match settings.store_place:
+        case Path() as path if path.exists():
+            return [await _check_file(path, clock), *_check_privacy(path)]
+        case Path() as path:
+            return [_check_place(path)]
+        case RedisAddress() as address:
+            return await _check_servers(address, settings, clock)
+        case None:
+            in_memory = "in memory: every run is gone when the process ends"
+            return [
+                warning(CHECK, in_memory, "set HOLDSHORT_STORE_URL to sqlite:////absolute/path")
+            ]
+
+
+async def _check_servers(address: RedisAddress, settings: Settings, clock: Clock) -> list[Finding]:
+    from engine.stores.redis_checks import (  # noqa: PLC0415 - redis-py takes long to import
+        Wanted,
+        check_identity,
+        check_rights,
+        check_servers,
+    )
+    from engine.stores.redis_connection import open_writer  # noqa: PLC0415
+
+    wanted = Wanted(settings.durability is Durability.RELAXED, settings.store_id)
+    client = open_writer(address)
+    try:
+        wrong = [
+            *await check_servers(client, wanted, clock),
+            *await check_rights(client),
+            *await check_identity(client, wanted),
         ]
-    if not path.exists():
-        return [_check_place(path)]
-    return [await _check_file(path, clock), *_check_privacy(path)]
+    except StoreUnavailableError as error:
+        return [failure(CHECK, f"{address}: {error}", "start it, or put HOLDSHORT_STORE_URL right")]
+    finally:
+        await client.aclose()
+    told = [
+        (failure if one.refuses else warning)(CHECK, f"{address}: {one.problem}", one.remedy)
+        for one in wrong
+    ]
+    return told or [ok(CHECK, f"{address} keeps what it is given")]
 
 
 def _check_place(path: Path) -> Finding:

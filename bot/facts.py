@@ -10,6 +10,7 @@ from engine.events import (
     CallLost,
     CallRejected,
     CallStarted,
+    CallWithheld,
     CancelRequested,
     Fact,
     RunCancelled,
@@ -27,7 +28,7 @@ from engine.tickets import Answer, Deny, Resolution, Settle
 from notifiers.wording import short_digest
 
 _RunFact = RunStarted | CancelRequested | RunSucceeded | RunFailed | RunCancelled
-_CallFact = CallGated | CallRejected | CallStarted | CallFinished | CallLost
+_CallFact = CallGated | CallRejected | CallStarted | CallFinished | CallLost | CallWithheld
 
 _VERDICTS = {
     Verdict.ALLOW: "is allowed by its policy",
@@ -67,7 +68,14 @@ def _tell(fact: Fact) -> str:
         case AnswerRefused():
             why = fact.refusal.value.replace("_", " ")
             return f"{tell_actor(fact.actor)} tried to {fact.decision} and may not ({why})"
-        case CallGated() | CallRejected() | CallStarted() | CallFinished() | CallLost():
+        case (
+            CallGated()
+            | CallRejected()
+            | CallStarted()
+            | CallFinished()
+            | CallLost()
+            | CallWithheld()
+        ):
             return _tell_call(fact)
         case _:
             assert_never(fact)
@@ -114,6 +122,12 @@ def _tell_run(fact: _RunFact) -> str:
             assert_never(fact)
 
 
+def _tell_ending(fact: CallFinished) -> str:
+    if fact.seconds is None:
+        return _WITHOUT_THE_TOOL[fact.outcome]
+    return f"{_OUTCOMES[fact.outcome]} in {fact.seconds:.1f} s"
+
+
 def _tell_call(fact: _CallFact) -> str:
     match fact:
         case CallGated():
@@ -123,10 +137,10 @@ def _tell_call(fact: _CallFact) -> str:
         case CallStarted():
             return f"{fact.tool} starts"
         case CallFinished():
-            if fact.seconds is None:
-                return f"{fact.tool} {_WITHOUT_THE_TOOL[fact.outcome]}"
-            return f"{fact.tool} {_OUTCOMES[fact.outcome]} in {fact.seconds:.1f} s"
+            return f"{fact.tool} {_tell_ending(fact)}"
         case CallLost():
             return f"{fact.tool} was lost while it ran"
+        case CallWithheld():
+            return f"{fact.tool} was not started: no second server confirmed that it may"
         case _:
             assert_never(fact)

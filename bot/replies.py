@@ -25,6 +25,7 @@ from engine.errors import (
     Refusal,
     RunNotFoundError,
     StoreError,
+    StoreUnconfirmedError,
     TicketExpiredError,
     TicketMismatchError,
     TokenFault,
@@ -353,6 +354,15 @@ def _(error: ConfigurationError, words: Words, reader: str = "") -> str:  # noqa
 @refused.register
 def _(error: StoreError, words: Words, reader: str = "") -> str:  # noqa: ARG001
     return slow_store()
+
+
+@refused.register
+def _(error: StoreUnconfirmedError, words: Words, reader: str = "") -> str:  # noqa: ARG001
+    return (
+        "Not yet confirmed: this is recorded on one server only; if that one is lost now, so"
+        " may this be. No tool starts before it is confirmed. Say the same again to see whether"
+        " it stands."
+    )
 
 
 @refused.register

@@ -12,17 +12,23 @@ from typing import Annotated, Any, Self
 from urllib.parse import urlsplit
 
 from platformdirs import user_data_path
-from pydantic import AfterValidator, SecretStr, ValidationError, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    SecretStr,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from bot.store_url import Place, read_store_url
 from engine.errors import ConfigurationError
+from engine.stores.redis_address import RedisAddress
 from engine.tokens import MIN_SECRET_BYTES
 
 SLACK_API = "https://slack.com/api/"
-_MEMORY = "memory:"
-_SQLITE = "sqlite:///"
-_FORMS = "sqlite:////absolute/path, sqlite:///relative/path or memory:"
 _FEWEST_CHARACTERS = 4
 _LAST_PORT = 65535
 
@@ -41,6 +47,13 @@ class SlackMode(StrEnum):
 
     HTTP = "http"
     SOCKET = "socket"
+
+
+class Durability(StrEnum):
+    """Whether a Redis server may be used that can lose what it has acknowledged."""
+
+    STRICT = "strict"
+    RELAXED = "relaxed"
 
 
 class SettingsError(ConfigurationError):
@@ -152,7 +165,10 @@ class Settings(BaseSettings):
     slack_mode: SlackMode = SlackMode.HTTP
     slack_api_url: str = SLACK_API
     slack_channel: str = ""
-    store_url: str = ""
+    store_url: str = Field("", repr=False)
+    """It may hold a password."""
+    store_id: str = ""
+    durability: Durability = Durability.STRICT
     resume_secrets: tuple[Secret, ...] = ()
     agents: tuple[str, ...] = ()
     host: str = "127.0.0.1"
@@ -172,16 +188,18 @@ class Settings(BaseSettings):
         return (init_settings, _EnvironmentOrFile(settings_cls))
 
     @property
-    def store_path(self) -> Path | None:
-        """Return the database file; None for one in memory."""
+    def store_place(self) -> Place:
+        """Return where the runs are: a file, servers, or None for this process's memory."""
         if not self.store_url:
             return user_data_path("holdshort", appauthor=False) / "holdshort.db"
-        return _read_store_url(self.store_url)
+        return read_store_url(self.store_url)
 
     @property
     def secrets(self) -> tuple[str, ...]:
         """Return every secret there is, so that logs can mask them."""
-        return tuple(secret.get_secret_value() for _, secret in _named_secrets(self))
+        own = tuple(secret.get_secret_value() for _, secret in _named_secrets(self))
+        place = self.store_place
+        return own + (place.secrets if isinstance(place, RedisAddress) else ())
 
     @model_validator(mode="before")
     @classmethod
@@ -218,6 +236,13 @@ class Settings(BaseSettings):
             raise ValueError("must be http or socket")
         return mode
 
+    @field_validator("durability", mode="before")
+    @classmethod
+    def _known_durability(cls, durability: object) -> object:
+        if str(durability) not in list(Durability):
+            raise ValueError("must be strict or relaxed")
+        return durability
+
     @field_validator("resume_secrets")
     @classmethod
     def _long_enough(cls, secrets: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
@@ -231,7 +256,7 @@ class Settings(BaseSettings):
     @classmethod
     def _known_store(cls, url: str) -> str:
         if url:
-            _read_store_url(url)
+            read_store_url(url)
         return url
 
     @field_validator("slack_api_url")
@@ -354,15 +379,6 @@ def _right_kind(token: SecretStr | None, wrong: tuple[str, ...], want: str) -> S
     if token is not None and token.get_secret_value().startswith(wrong):
         raise ValueError(f"holds another kind of token: it must be {want}")
     return token
-
-
-def _read_store_url(url: str) -> Path | None:
-    if url == _MEMORY:
-        return None
-    if url.startswith(_SQLITE) and len(url) > len(_SQLITE):
-        return Path(url.removeprefix(_SQLITE))
-    scheme = url.partition(":")[0] if ":" in url else "no scheme"
-    raise ValueError(f"has {scheme!r}, which is no store of this version: use {_FORMS}")
 
 
 def _is_loopback(host: str) -> bool:

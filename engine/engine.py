@@ -165,6 +165,7 @@ class RunEngine:
             ResumeError: refused; see its subclasses. Nothing changed.
             DirectoryUnavailableError: the actor could not be looked up. Nothing changed.
             StoreUnavailableError: it is not known whether it was recorded; the same key tells.
+            StoreUnconfirmedError: it is recorded, but on one server only; the same key tells more.
 
         """
         return await self.answers.record(token, decision, actor, idempotency_key)

@@ -4,6 +4,7 @@ HoldshortError
 ├── ConfigurationError              fix the code or the settings, then start again
 │   ├── InvalidAgentDefinitionError
 │   ├── UnknownAgentError
+│   ├── StoreUnfitError
 │   ├── UnknownGroupError
 │   └── StoreVersionError
 ├── InvalidResumeTokenError         refuse the way in; nothing changed
@@ -23,6 +24,7 @@ HoldshortError
 ├── ModelRequestError               retry the step, or fail the run
 ├── StoreError                      retry, or give way
 │   ├── StoreUnavailableError
+│   ├── StoreUnconfirmedError      do not build on it yet; ask again under the same commit id
 │   ├── CommitConflictError
 │   ├── ClaimLostError
 │   ├── DeadlinePassedError
@@ -33,6 +35,7 @@ HoldshortError
 └── DeliveryError                   the courier retries, or falls back
 """
 
+from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
 
@@ -73,6 +76,15 @@ class UnknownGroupError(ConfigurationError):
 
 class StoreVersionError(ConfigurationError):
     """The store was written by a newer Holdshort than this one."""
+
+
+class StoreUnfitError(ConfigurationError):
+    """The store's server is set up so that it might lose or delete what was decided."""
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        """Keep the lines, one for each thing that is wrong, each with its remedy."""
+        super().__init__("\n".join(problems))
+        self.problems = tuple(problems)
 
 
 class TokenFault(StrEnum):
@@ -245,6 +257,13 @@ class StoreError(HoldshortError):
 
 class StoreUnavailableError(StoreError):
     """The store did not answer in time. Whether a commit was applied is told by its commit id."""
+
+
+class StoreUnconfirmedError(StoreError):
+    """The change is written, but no second server has confirmed that it has it.
+
+    If the first is lost now, so may be the change. The same commit again asks the others again.
+    """
 
 
 class CommitConflictError(StoreError):

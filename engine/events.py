@@ -118,6 +118,15 @@ class CallLost(Frozen):
     op: OpId
 
 
+class CallWithheld(Frozen):
+    """A call was to start and did not: no second server confirmed that it was begun."""
+
+    kind: Literal["call_withheld"] = "call_withheld"
+    call: CallId
+    tool: str
+    op: OpId
+
+
 class CancelRequested(Frozen):
     """A cancel came while a tool ran."""
 
@@ -157,6 +166,7 @@ Fact = Annotated[
     | CallStarted
     | CallFinished
     | CallLost
+    | CallWithheld
     | CancelRequested
     | RunSucceeded
     | RunFailed

@@ -14,6 +14,7 @@ from engine.errors import (
     ModelRequestError,
     RefTakenError,
     StoreUnavailableError,
+    StoreUnconfirmedError,
     TicketMismatchError,
     UndecodableRecordError,
 )
@@ -29,6 +30,7 @@ from engine.lifecycle.execute import (
     complete_late,
     operation,
     recover,
+    withhold,
 )
 from engine.lifecycle.propose import Asking, Proposal, permission_digest, propose
 from engine.lifecycle.seal import check_cleared
@@ -71,6 +73,7 @@ class Executor:
         Raises:
             ModelRequestError: the model could not be reached; hand the run back and try later.
             UnknownAgentError: this process does not know the run's agent; another may.
+            StoreUnconfirmedError: a call may not start yet; hand the run back and try later.
             StoreError: the store failed; the lease will lapse.
 
         """
@@ -96,6 +99,10 @@ class Executor:
         try:
             async with self._shelf.open(agent, journey.scope()) as toolbox:
                 await _Advance(journey, agent, toolbox).run(stop)
+        except StoreUnconfirmedError:
+            # Known to have begun on one server only: the tool is not started.
+            await journey.commit(withhold)
+            raise
         except (ConfigurationError, UndecodableRecordError) as error:
             await journey.fail("invalid_agent_definition", str(error))
 
@@ -139,15 +146,18 @@ class _Journey:
             except CommitConflictError:
                 await self._reload()
                 continue
+            except StoreUnconfirmedError:
+                self._keep(change)
+                raise
             self._keep(change)
             return True
 
     async def _commit(self, change: Change) -> None:
-        """Commit; a store that does not answer is asked again under the same commit id."""
+        """Commit; a store that does not answer, or not for all, is asked again by the same id."""
         for pause in _PAUSES_S:
             try:
                 await self.store.commit(change, self.claim)
-            except StoreUnavailableError as error:
+            except (StoreUnavailableError, StoreUnconfirmedError) as error:
                 self.surroundings.report("worker", error)
                 await asyncio.sleep(pause)
             else:

@@ -46,6 +46,12 @@ def normalise_ref(typed: str) -> Ref:
     return Ref(typed.strip().upper().translate(_CONFUSED))
 
 
+def place_of(run: RunId) -> str:
+    """Return the place of the store (``Store.shard``) that a run's id names: what is before run_."""
+    place, prefix, _ = run.partition("run_")
+    return place if prefix else ""
+
+
 class Pool:
     """Random bytes of the system, taken in from it many at a time.
 
@@ -87,9 +93,13 @@ class Ids:
         """Return ``<prefix>_`` and 20 Crockford characters (100 random bits)."""
         return f"{prefix}_{self._draw(20).lower()}"
 
-    def ref(self) -> Ref:
-        """Return six Crockford characters for a person to type (30 random bits)."""
-        return Ref(self._draw(REF_LENGTH))
+    def ref(self, place: str = "") -> Ref:
+        """Return six Crockford characters for a person to type (30 random bits).
+
+        A run's place, where there are several, is the first of them: whoever has the ref knows
+        where to look.
+        """
+        return Ref(place.upper() + self._draw(REF_LENGTH - len(place)))
 
     def _draw(self, length: int) -> str:
         return self.entropy(length).translate(_LETTERS).decode("ascii")

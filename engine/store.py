@@ -73,6 +73,8 @@ class Change:
         raised: Cards that must show the run's new version. A new key makes the card.
         not_after: The commit is refused when the store's clock is past this (people's answers).
         not_before: The commit is refused until the store's clock is past this (the sweeper).
+        confirm: Something will be built on it that cannot be undone: where the store has replicas,
+            they must have it too.
 
     """
 
@@ -88,6 +90,7 @@ class Change:
     not_after: datetime | None = None
     not_before: datetime | None = None
     claim: ClaimEffect = ClaimEffect.NONE
+    confirm: bool = False
 
     def then(self, following: "Change") -> Self:
         """Return this change and the one made from its run, as one commit."""
@@ -101,6 +104,7 @@ class Change:
             closed=self.closed + following.closed,
             raised=tuple(dict.fromkeys(self.raised + following.raised)),
             claim=following.claim,
+            confirm=self.confirm or following.confirm,
         )
 
 
@@ -205,6 +209,7 @@ class Store(Protocol):
             DeadlinePassedError: the store's clock is past ``not_after``.
             DeadlineNotReachedError: the store's clock is not past ``not_before``.
             RefTakenError: a new ref is in use.
+            StoreUnconfirmedError: it was written, and is not confirmed though that was wanted.
 
         """
         ...
@@ -216,6 +221,7 @@ class Store(Protocol):
 
         Raises:
             RunNotFoundError: no such run.
+            StoreUnconfirmedError: the key's record is there, and not confirmed by the replicas.
             UndecodableRecordError: it was written by an unknown version.
 
         """

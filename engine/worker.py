@@ -6,7 +6,13 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import timedelta
 
-from engine.errors import ClaimLostError, ModelRequestError, StoreError, UnknownAgentError
+from engine.errors import (
+    ClaimLostError,
+    ModelRequestError,
+    StoreError,
+    StoreUnconfirmedError,
+    UnknownAgentError,
+)
 from engine.executor import Advanced, Executor
 from engine.ids import Surroundings
 from engine.runs import Run
@@ -104,7 +110,7 @@ class Worker:
                 self._surroundings.report(
                     "worker", ClaimLostError(f"run {run.ref} went to another worker")
                 )
-        except (ModelRequestError, UnknownAgentError) as error:
+        except (ModelRequestError, UnknownAgentError, StoreUnconfirmedError) as error:
             self._surroundings.report("worker", error)
             await self._hand_back(claim)
         except Exception as error:  # noqa: BLE001 - one run's fault must not stop the others

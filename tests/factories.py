@@ -8,7 +8,17 @@ from engine.cards import CardKey, Receipt, Role
 from engine.entries import Record, RecordKind
 from engine.events import RunEvent, RunStarted, link_event
 from engine.identity import Actor, Approvers, Via
-from engine.ids import CROCKFORD, ApprovalId, CallId, CommitId, PersonId, Ref, RunId, TokenId
+from engine.ids import (
+    CROCKFORD,
+    ApprovalId,
+    CallId,
+    CommitId,
+    PersonId,
+    Ref,
+    RunId,
+    TokenId,
+    place_of,
+)
 from engine.runs import Origin, Run, RunStatus
 from engine.store import Change
 from engine.tickets import Allow, Decision, Resolution, ResumeTicket, ToolPermission
@@ -34,18 +44,19 @@ class HeldClock:
         return self.now
 
 
-def make_ref() -> Ref:
-    """Return a ref that no other call returns."""
+def make_ref(place: str = "") -> Ref:
+    """Return a ref, of that place of the store, that no other call returns."""
     number = next(_numbers)
-    return Ref("".join(CROCKFORD[number >> shift & 31] for shift in range(25, -1, -5)))
+    drawn = "".join(CROCKFORD[number >> shift & 31] for shift in range(25, -1, -5))
+    return Ref(place.upper() + drawn[len(place) :])
 
 
-def make_run(**given: Any) -> Run:
-    """Return a run as it is created: queued, at version 1."""
+def make_run(place: str = "", **given: Any) -> Run:
+    """Return a run as it is created at that place of the store: queued, at version 1."""
     number = next(_numbers)
     usual: dict[str, Any] = {
-        "id": RunId(f"run_{number:06}"),
-        "ref": make_ref(),
+        "id": RunId(f"{place}run_{number:06}"),
+        "ref": make_ref(place),
         "version": 1,
         "status": RunStatus.QUEUED,
         "agent": "deployer",
@@ -86,7 +97,7 @@ def make_ticket(run: Run, **given: Any) -> ResumeTicket:
     number = next(_numbers)
     usual: dict[str, Any] = {
         "approval": ApprovalId(f"approval_{number}"),
-        "ref": make_ref(),
+        "ref": make_ref(place_of(run.id)),
         "run": run.id,
         "conversation": run.conversation,
         "snapshot": run.snapshot,

@@ -160,7 +160,7 @@ def answer(
         _apply(draft, ticket, word)
     told_so = _recorded(draft.run, ticket, word)
     record = _key_record(told_so, command, key) if key is not None else None
-    return draft.change(key=record, not_after=ticket.deadline), told_so
+    return draft.change(key=record, not_after=ticket.deadline, confirm=True), told_so
 
 
 def _voted(draft: Draft, ticket: ResumeTicket, vote: Vote) -> ResumeTicket:

@@ -154,6 +154,7 @@ class Draft:
         key: KeyRecord | None = None,
         not_after: datetime | None = None,
         not_before: datetime | None = None,
+        confirm: bool = False,
     ) -> Change:
         """Return all of it as one Change."""
         fields = {**vars(self.run), "version": self._before + 1, "updated_at": self.now}
@@ -170,6 +171,7 @@ class Draft:
             not_after=not_after,
             not_before=not_before,
             claim=claim,
+            confirm=confirm,
         )
 
 

@@ -47,8 +47,8 @@ def cancel(run: Run, actor: Actor, moment: Moment) -> Change:
     if _tool_is_running(run):
         draft.set(cancel=CancelRequest(by=actor.id, at=moment.now))
         draft.note(CancelRequested(actor=actor))
-        return draft.change()
-    return _cancelled(draft, actor).change(ClaimEffect.RELEASE)
+        return draft.change(confirm=True)
+    return _cancelled(draft, actor).change(ClaimEffect.RELEASE, confirm=True)
 
 
 def carry_out_cancel(run: Run, moment: Moment) -> Change:

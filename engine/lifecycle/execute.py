@@ -4,9 +4,9 @@ from datetime import datetime, timedelta
 
 from engine.entries import CallOutcome, CallResult
 from engine.errors import InvalidRunStateError
-from engine.events import CallLost, CallStarted
+from engine.events import CallLost, CallStarted, CallWithheld
 from engine.identity import SYSTEM, Approvers
-from engine.ids import ApprovalId, CallId, Moment, OpId, TokenId
+from engine.ids import ApprovalId, CallId, Moment, OpId, TokenId, place_of
 from engine.lifecycle.draft import Draft
 from engine.lifecycle.propose import Asking, open_permission, park_if_asking, told
 from engine.lifecycle.table import CallCause
@@ -39,7 +39,21 @@ def begin(run: Run, call_id: CallId, moment: Moment) -> Change:
     )
     draft.note(CallStarted(call=call_id, tool=call.tool, op=op, attempt=started.attempts))
     draft.raise_ask_of(call)
-    return draft.change(ClaimEffect.KEEP)
+    return draft.change(ClaimEffect.KEEP, confirm=True)
+
+
+def withhold(run: Run, moment: Moment) -> Change | None:
+    """Return the Change for a call whose beginning was not confirmed; None where there is none.
+
+    Only for the worker that committed the beginning: it alone knows that the tool was not started.
+    """
+    draft = Draft(run, moment)
+    calls = [c for c in run.batch.calls if c.state is CallState.EXECUTING] if run.batch else []
+    for call in calls:
+        draft.move_call(call, CallCause.WITHHOLD)
+        draft.note(CallWithheld(call=call.id, tool=call.tool, op=operation(run, call.id)))
+        draft.raise_ask_of(call)
+    return draft.change(ClaimEffect.KEEP) if calls else None
 
 
 def complete(run: Run, result: CallResult, moment: Moment) -> Change:
@@ -129,7 +143,7 @@ def _lost_ticket(
     ids, run = draft.moment.ids, draft.run
     return ResumeTicket(
         approval=approval,
-        ref=ids.ref(),
+        ref=ids.ref(place_of(run.id)),
         run=run.id,
         conversation=run.conversation,
         snapshot=run.snapshot,

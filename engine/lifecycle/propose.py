@@ -6,7 +6,7 @@ from datetime import timedelta
 from engine.entries import CallOutcome, CallResult, RecordKind
 from engine.events import CallGated, CallRejected
 from engine.identity import Approvers
-from engine.ids import ApprovalId, Moment, TokenId
+from engine.ids import ApprovalId, Moment, TokenId, place_of
 from engine.lifecycle.draft import Draft, call_index
 from engine.lifecycle.table import CallCause, RunCause
 from engine.policy import Verdict
@@ -129,7 +129,7 @@ def _open(draft: Draft, call: ToolCall, target: AwaitTarget, digest: str, asking
     draft.open_ticket(
         ResumeTicket(
             approval=approval,
-            ref=ids.ref(),
+            ref=ids.ref(place_of(run.id)),
             run=run.id,
             conversation=run.conversation,
             snapshot=run.snapshot,

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from engine.entries import RecordKind, UserInput
 from engine.events import RunStarted
-from engine.ids import Moment, PersonId, Ref, RunId
+from engine.ids import Moment, PersonId, Ref, RunId, place_of
 from engine.lifecycle.draft import Draft
 from engine.runs import Origin, Run, RunStatus
 from engine.schema import Frozen, Json, canonical_json, digest_of
@@ -48,7 +48,7 @@ def start(request: StartRequest, run_id: RunId, moment: Moment) -> Change:
 def _new_run(request: StartRequest, run_id: RunId, moment: Moment) -> Run:
     return Run(
         id=run_id,
-        ref=moment.ids.ref(),
+        ref=moment.ids.ref(place_of(run_id)),
         version=0,
         status=RunStatus.QUEUED,
         agent=request.agent,

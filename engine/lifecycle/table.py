@@ -24,6 +24,7 @@ class CallCause(StrEnum):
     RESULT = "result"
     LOST = "lost"
     REPLAY = "replay"
+    WITHHOLD = "withhold"
     HAPPENED = "happened"
     NOT_HAPPENED = "not happened"
     ABANDON = "abandon"
@@ -43,6 +44,7 @@ CALL_MOVES: dict[tuple[CallState, CallCause], CallState] = {
     (CallState.EXECUTING, CallCause.RESULT): CallState.COMPLETED,
     (CallState.EXECUTING, CallCause.LOST): CallState.UNKNOWN,
     (CallState.EXECUTING, CallCause.REPLAY): CallState.ALLOWED,
+    (CallState.EXECUTING, CallCause.WITHHOLD): CallState.ALLOWED,
     (CallState.UNKNOWN, CallCause.RESULT): CallState.COMPLETED,
     (CallState.UNKNOWN, CallCause.HAPPENED): CallState.COMPLETED,
     (CallState.UNKNOWN, CallCause.NOT_HAPPENED): CallState.ALLOWED,

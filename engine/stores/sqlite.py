@@ -25,7 +25,8 @@ from engine.stores import (
     sqlite_purge,
     sqlite_reads,
 )
-from engine.stores.sqlite_bell import Bell
+from engine.stores.bell import Bell
+from engine.stores.rows import OnUndecodable, Readable
 from engine.stores.sqlite_database import (
     MEMORY,
     Database,
@@ -34,7 +35,6 @@ from engine.stores.sqlite_database import (
     Trace,
     open_database,
 )
-from engine.stores.sqlite_rows import OnUndecodable, Readable
 from engine.stores.sqlite_thread import DatabaseThread, Writes
 
 DEFAULT_BUSY = timedelta(milliseconds=500)

@@ -7,8 +7,8 @@ from typing import Any
 
 from engine.cards import Card, CardKey, Receipt
 from engine.ids import Clock, RunId
+from engine.stores.rows import Readable, read_card, read_receipt, span, to_micros
 from engine.stores.sqlite_database import Database, Sync
-from engine.stores.sqlite_rows import Readable, read_card, read_receipt, span, to_micros
 
 _BEHIND = """
 SELECT cards.number, runs.id, subject, role, notifier, duplicate, wanted, shown, attempts,

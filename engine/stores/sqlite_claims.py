@@ -7,8 +7,8 @@ from engine.errors import ClaimLostError
 from engine.ids import Clock
 from engine.runs import Run
 from engine.store import Claim
+from engine.stores.rows import Readable, span, to_micros, to_moment
 from engine.stores.sqlite_database import Database, Row, Sync
-from engine.stores.sqlite_rows import Readable, span, to_micros, to_moment
 
 # INDEXED BY, here and elsewhere, where the planner would rather walk all runs of a status.
 # Two steps, so that neither walks over runs that are claimed or put off: the priorities there are,

@@ -8,12 +8,15 @@ from engine.errors import (
     DeadlinePassedError,
     IdempotencyConflictError,
     RefTakenError,
+    StoreError,
 )
 from engine.ids import ApprovalId, Clock, Ref
 from engine.runs import RunStatus
 from engine.store import Change, Claim, ClaimEffect, Done, KeyRecord
+from engine.stores.rows import to_micros, write_events
 from engine.stores.sqlite_database import Database, Row, Sync
-from engine.stores.sqlite_rows import place_of, to_micros, write_events
+
+VERSION_BITS = 20
 
 _KEY = "SELECT body, outcome, run, version FROM keys WHERE scope = ? AND key = ?"
 _PUT_KEY = "INSERT INTO keys (scope, key, body, outcome, run, version) VALUES (?, ?, ?, ?, ?, ?)"
@@ -116,6 +119,18 @@ def write_change(database: Database, change: Change, claim: Claim | None, clock:
         _raise_card(database, card, number, change.run.version, now)
     _pass_key_on(database, change, claim, number)
     return Done(change.run.id, change.run.version, change.key.outcome if change.key else None)
+
+
+def place_of(number: int, version: int) -> int:
+    """Return where the row of a run's commit lies.
+
+    Raises:
+        StoreError: the run has had more commits than there are places.
+
+    """
+    if version >> VERSION_BITS:
+        raise StoreError(f"a run can have {1 << VERSION_BITS} commits at most")
+    return number << VERSION_BITS | version
 
 
 def _recorded(database: Database, key: KeyRecord | None) -> Done | None:

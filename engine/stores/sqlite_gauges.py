@@ -4,8 +4,8 @@ from datetime import datetime
 
 from engine.ids import Clock
 from engine.store import Gauges
+from engine.stores.rows import to_micros, to_moment
 from engine.stores.sqlite_database import Database
-from engine.stores.sqlite_rows import to_micros, to_moment
 
 # One statement, so one moment. A claimed run is found among those that are not ready before later,
 # one priority after another, so that runs nobody holds are not read.

@@ -3,8 +3,9 @@
 from datetime import datetime
 
 from engine.store import CARDS_KEEP_FOR
+from engine.stores.rows import span, to_micros
+from engine.stores.sqlite_commit import place_of
 from engine.stores.sqlite_database import Database, Sync
-from engine.stores.sqlite_rows import place_of, span, to_micros
 
 # Of an ended run ready_at is the moment of its last commit.
 _ENDED = """

@@ -11,8 +11,7 @@ from engine.events import RunEvent
 from engine.ids import ApprovalId, Clock, Ref, RunId
 from engine.runs import RunStatus
 from engine.store import Found, KeyRecord, Loaded, Page, RunFilter
-from engine.stores.sqlite_database import Database, Row
-from engine.stores.sqlite_rows import (
+from engine.stores.rows import (
     Readable,
     read_events,
     read_record,
@@ -21,6 +20,7 @@ from engine.stores.sqlite_rows import (
     to_micros,
     to_moment,
 )
+from engine.stores.sqlite_database import Database, Row
 
 # One statement, so one moment.
 _LOAD = """

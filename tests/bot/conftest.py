@@ -4,6 +4,13 @@ import os
 
 import pytest
 
+from tests.servers.fixtures import (  # noqa: F401 - found by name
+    binary,
+    redis_server,
+    shared_server,
+    start_server,
+)
+
 
 @pytest.fixture(autouse=True)
 def _silent_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,6 +34,7 @@ from engine.errors import (
     Refusal,
     RunNotFoundError,
     StoreUnavailableError,
+    StoreUnconfirmedError,
     TicketExpiredError,
     TicketMismatchError,
     TokenFault,
@@ -156,6 +157,14 @@ def decided(decision: str, by: str) -> AlreadyDecidedError:
         (StoreUnavailableError("x"), slow_store()),
         (CommitConflictError("x"), slow_store()),
         (
+            StoreUnconfirmedError("x"),
+            (
+                "Not yet confirmed: this is recorded on one server only; if that one is lost now, so"
+                " may this be. No tool starts before it is confirmed. Say the same again to see whether"
+                " it stands."
+            ),
+        ),
+        (
             DirectoryUnavailableError("x"),
             ("Could not check who may decide; nothing was recorded. Please try again."),
         ),
@@ -179,6 +188,7 @@ OTHERS: list[HoldshortError] = [
     DeliveryError("canary-detail"),
     UndecodableRecordError("canary-detail"),
     StoreUnavailableError("canary-detail"),
+    StoreUnconfirmedError("canary-detail"),
     DirectoryUnavailableError("canary-detail"),
     InvalidResumeTokenError(TokenFault.EXPIRED),
     *(no(refusal, "U0A") for refusal in Refusal),

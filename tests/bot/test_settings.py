@@ -15,6 +15,8 @@ from bot.settings import (
     proxy_for,
     read_settings,
 )
+from bot.store_url import Place
+from engine.stores.redis_address import read_address
 
 GOOD: dict[str, str] = {
     "SLACK_BOT_TOKEN": "xoxb-1111-2222-AbCdEfGhIj",
@@ -43,6 +45,8 @@ def test_everything_is_read_from_its_variable(monkeypatch: pytest.MonkeyPatch) -
     environment(
         monkeypatch,
         HOLDSHORT_STORE_URL="sqlite:////srv/holdshort.db",
+        HOLDSHORT_STORE_ID="5f2c",
+        HOLDSHORT_DURABILITY="relaxed",
         HOLDSHORT_SLACK_MODE="socket",
         HOLDSHORT_SLACK_API_URL="http://127.0.0.1:1/api",
         HOLDSHORT_SLACK_CHANNEL="C1",
@@ -55,7 +59,8 @@ def test_everything_is_read_from_its_variable(monkeypatch: pytest.MonkeyPatch) -
 
     read = read_settings(Purpose.SERVE)
 
-    assert read.store_path == Path("/srv/holdshort.db")
+    assert read.store_place == Path("/srv/holdshort.db")
+    assert (read.store_id, read.durability) == ("5f2c", "relaxed")
     assert read.slack_mode == "socket"
     assert read.slack_api_url == "http://127.0.0.1:1/api/"
     assert (read.slack_channel, read.host, read.port, read.operator) == ("C1", "::1", 80, "U1")
@@ -71,8 +76,9 @@ def test_what_is_not_set_has_a_harmless_default(monkeypatch: pytest.MonkeyPatch)
 
     assert (read.host, read.port, read.slack_mode) == ("127.0.0.1", 8787, "http")
     assert read.slack_api_url == "https://slack.com/api/"
-    assert read.store_path is not None
-    assert read.store_path.name == "holdshort.db"
+    assert (read.store_id, read.durability) == ("", "strict")
+    assert isinstance(read.store_place, Path)
+    assert read.store_place.name == "holdshort.db"
 
 
 @pytest.mark.plants_secrets("it is the operator who writes that file", where="setting")
@@ -85,6 +91,7 @@ def test_every_setting_can_be_read_from_a_file(
         return
     values = {
         "HOLDSHORT_STORE_URL": "memory:",
+        "HOLDSHORT_DURABILITY": "relaxed",
         "HOLDSHORT_SLACK_MODE": "socket",
         "HOLDSHORT_SLACK_API_URL": "https://slack.example/api/",
         "HOLDSHORT_PORT": "81",
@@ -154,7 +161,9 @@ def test_what_is_missing_depends_on_what_for_and_is_named_all_at_once(
             "q7Zt0mXc5Vb2Nn8Jk4Lp1Rs6Wy9Dg3Hf,short-one",
             "fewer than 32 bytes",
         ),
-        ("HOLDSHORT_STORE_URL", "redis://:canary-pw@host:1/0", "'redis', which is no store"),
+        ("HOLDSHORT_STORE_URL", "redis://:canary-pw@host:1/x", "database that is no number"),
+        ("HOLDSHORT_STORE_URL", "mysql://:canary-pw@host/", "'mysql', which is no store"),
+        ("HOLDSHORT_DURABILITY", "lax", "must be strict or relaxed"),
         ("HOLDSHORT_STORE_URL", "/srv/x.db", "no scheme"),
         ("HOLDSHORT_STORE_URL", "sqlite:///", "which is no store"),
         ("HOLDSHORT_SLACK_MODE", "webhook", "must be http or socket"),
@@ -251,17 +260,29 @@ def test_what_is_given_in_code_comes_before_the_environment(
 
 
 @pytest.mark.parametrize(
-    ("url", "path"),
+    ("url", "place"),
     [
         ("sqlite:////abs/x.db", Path("/abs/x.db")),
         ("sqlite:///rel/x.db", Path("rel/x.db")),
         ("memory:", None),
+        ("unix:///run/redis.sock", read_address("unix:///run/redis.sock")),
+        ("rediss+cluster://a,b", read_address("rediss+cluster://a,b")),
     ],
 )
-def test_the_forms_of_a_store_url(url: str, path: Path | None) -> None:
+def test_the_forms_of_a_store_url(url: str, place: Place) -> None:
     secrets = GOOD["HOLDSHORT_RESUME_SECRETS"]
     read = given_settings(Purpose.TERMINAL, store_url=url, resume_secrets=secrets)
-    assert read.store_path == path
+    assert read.store_place == place
+
+
+def test_a_password_in_the_store_url_is_a_secret() -> None:
+    read = given_settings(
+        Purpose.TERMINAL,
+        store_url="redis://bot:canary%2Fpw@host",
+        resume_secrets=GOOD["HOLDSHORT_RESUME_SECRETS"],
+    )
+    assert "canary" not in repr(read)
+    assert "canary/pw" in read.secrets
 
 
 @pytest.mark.parametrize(

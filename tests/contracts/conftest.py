@@ -1,7 +1,10 @@
 """The stores that the contract is tried on. Each test here runs once on each."""
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,18 +13,45 @@ from engine.ids import Clock
 from engine.store import Store
 from engine.stores import MemoryStore, SqliteStore
 from tests.contracts.play import Play
+from tests.contracts.redis_stores import open_redis_store
 from tests.factories import HeldClock
+from tests.servers.binaries import Binary, installed
+from tests.servers.cluster import Cluster
+from tests.servers.process import ServerProcess
 
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """A kind of server to put a store on."""
+
+    binary: Binary
+    clustered: bool = False
+
+    @property
+    def name(self) -> str:
+        """Return how tests on it are called."""
+        return f"{self.binary.name}-cluster" if self.clustered else self.binary.name
+
+
+SERVERS = tuple(Where(binary, clustered) for binary in installed() for clustered in (False, True))
 Report = Callable[[UndecodableRecordError], None]
-Open = Callable[[Path, Clock, Report], Store]
+Running = Callable[[Where], ServerProcess | Cluster]
 
 
-def _memory(_folder: Path, clock: Clock, report: Report) -> Store:
-    return MemoryStore(clock=clock, on_undecodable=report)
+@pytest.fixture(scope="session")
+def running() -> Iterator[Running]:
+    """Return what gives the one server, or Cluster, of each program, emptied."""
+    with ExitStack() as stack:
+        servers: dict[Where, ServerProcess | Cluster] = {}
 
+        def emptied(where: Where) -> ServerProcess | Cluster:
+            if where not in servers:
+                kind: Any = Cluster if where.clustered else ServerProcess
+                servers[where] = stack.enter_context(kind(where.binary))
+            servers[where].flush()
+            return servers[where]
 
-def _sqlite(folder: Path, clock: Clock, report: Report) -> Store:
-    return SqliteStore(folder / "store.db", clock=clock, on_undecodable=report)
+        yield emptied
 
 
 @pytest.fixture
@@ -35,17 +65,30 @@ def reported() -> list[UndecodableRecordError]:
     return []
 
 
-@pytest.fixture(params=[_memory, _sqlite], ids=["memory", "sqlite"])
+def _stores() -> list[Any]:
+    embedded = [pytest.param(None, id="memory"), pytest.param("store.db", id="sqlite")]
+    return embedded + [pytest.param(where, id=where.name) for where in SERVERS]
+
+
+@pytest.fixture(params=_stores())
 async def store(
     request: pytest.FixtureRequest,
     tmp_path: Path,
     clock: HeldClock,
     reported: list[UndecodableRecordError],
+    running: Running,
 ) -> AsyncIterator[Store]:
-    opened: Open = request.param
-    made = opened(tmp_path, clock, reported.append)
+    made = _open(request.param, tmp_path, running, clock, reported.append)
     yield made
     await made.close()
+
+
+def _open(where: object, folder: Path, running: Running, clock: Clock, report: Report) -> Store:
+    if isinstance(where, Where):
+        return open_redis_store(running(where).url, clock=clock, on_undecodable=report)
+    if isinstance(where, str):
+        return SqliteStore(folder / where, clock=clock, on_undecodable=report)
+    return MemoryStore(clock=clock, on_undecodable=report)
 
 
 @pytest.fixture

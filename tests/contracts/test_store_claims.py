@@ -15,7 +15,6 @@ from tests.factories import (
     make_ended,
     make_newer,
     make_next,
-    make_ref,
 )
 
 MICROSECOND = timedelta(microseconds=1)
@@ -322,6 +321,6 @@ async def test_a_run_that_cannot_be_read_is_left_as_it_is(play: Play, store: Sto
 
     with pytest.raises(UndecodableRecordError, match=unreadable.id):
         await store.load(unreadable.id)
-    readable = make_next(play.run(id=unreadable.id, ref=make_ref()))
+    readable = make_next(play.run(id=unreadable.id, ref=play.ref()))
     assert (await play.commit(readable)).version == 2
     assert await play.next_ready() == readable.id

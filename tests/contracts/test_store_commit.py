@@ -29,7 +29,6 @@ from tests.factories import (
     make_next,
     make_parked,
     make_record,
-    make_ref,
     make_ticket,
 )
 
@@ -103,7 +102,7 @@ async def test_a_run_of_that_id_is_created_once(play: Play) -> None:
     run = await play.start()
 
     with pytest.raises(CommitConflictError):
-        await play.commit(run.model_copy(update={"ref": make_ref()}))
+        await play.commit(run.model_copy(update={"ref": play.ref()}))
 
 
 async def test_a_run_that_is_not_there_cannot_change(play: Play) -> None:

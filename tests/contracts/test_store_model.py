@@ -26,7 +26,10 @@ from engine.errors import ClaimLostError
 from engine.runs import Run, RunStatus
 from engine.store import CARDS_KEEP_FOR, Change, Claim, ClaimEffect, RunFilter, Store
 from engine.stores import MemoryStore, SqliteStore
+from tests.contracts.conftest import SERVERS, Running, Where
 from tests.contracts.model import Model
+from tests.contracts.redis_audit import check_indexes
+from tests.contracts.redis_stores import open_redis_store
 from tests.factories import (
     HeldClock,
     make_card_key,
@@ -37,6 +40,8 @@ from tests.factories import (
     make_run,
     make_ticket,
 )
+from tests.servers.cluster import Cluster
+from tests.servers.process import ServerProcess
 
 T = TypeVar("T")
 LEASE = timedelta(seconds=10)
@@ -93,7 +98,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(target=changes, key=st.sampled_from(["", "a", "b"]), priority=st.integers(0, 1))
     def start(self, key: str, priority: int) -> Any:
-        run = make_run(concurrency_key=key, priority=priority)
+        run = make_run(self.store.shard(key), concurrency_key=key, priority=priority)
         return self.commit(make_change(run, raised=(make_card_key(run),)), None)
 
     @precondition(lambda self: self.model.runs)
@@ -228,12 +233,32 @@ class FileMachine(StoreMachine):
         self.folder.cleanup()
 
 
+class RedisMachine(StoreMachine):
+    """The same on a server, where the indexes are checked as well."""
+
+    server: ServerProcess | Cluster
+
+    def open(self) -> Store:
+        self.server.flush()
+        return open_redis_store(self.server.url, clock=self.clock)
+
+    def teardown(self) -> None:
+        check_indexes(self.server)
+        super().teardown()
+
+
 def test_a_store_in_memory_answers_as_the_model_does() -> None:
     run_state_machine_as_test(StoreMachine, settings=BOUNDED)
 
 
 def test_a_store_in_a_file_answers_as_the_model_does() -> None:
     run_state_machine_as_test(FileMachine, settings=settings(BOUNDED, max_examples=10))
+
+
+@pytest.mark.parametrize("where", SERVERS, ids=lambda where: where.name)
+def test_a_store_on_a_server_answers_as_the_model_does(where: Where, running: Running) -> None:
+    RedisMachine.server = running(where)
+    run_state_machine_as_test(RedisMachine, settings=settings(BOUNDED, max_examples=20))
 
 
 @pytest.mark.proof

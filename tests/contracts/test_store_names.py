@@ -79,7 +79,7 @@ async def test_a_new_run_needs_a_ref_of_its_own(play: Play, store: Store) -> Non
 
 
 async def test_a_ref_names_one_open_ticket(play: Play) -> None:
-    ref = make_ref()
+    ref = play.ref()
     await play.parked(make_ticket(play.run(), ref=ref))
     run = await play.start()
     ticket = make_ticket(run, ref=ref)

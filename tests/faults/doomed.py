@@ -94,9 +94,9 @@ async def main() -> None:
     """Serve until killed."""
     courier.LEASE = timedelta(seconds=LEASE_S)
     settings = read_settings(Purpose.EMBED)
-    path = settings.store_path
-    if path is None:
-        raise AssertionError("a doomed bot needs a store that outlives it")
+    path = settings.store_place
+    if not isinstance(path, Path):
+        raise TypeError("a doomed bot needs a file that outlives it")
     async with (
         open_runtime(settings, agents=[deployer], store=DoomedStore(path)) as runtime,
         serve(runtime, limits=Limits(lease=LEASE_S)) as bot,

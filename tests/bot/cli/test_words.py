@@ -20,6 +20,7 @@ from engine.events import (
     CallLost,
     CallRejected,
     CallStarted,
+    CallWithheld,
     CancelRequested,
     Fact,
     RunCancelled,
@@ -106,6 +107,10 @@ FACTS: Sequence[tuple[Fact, str]] = [
     (finished(CallOutcome.SUCCEEDED), "deploy has its answer"),
     (finished(CallOutcome.DENIED), "deploy did not run"),
     (CallLost(call=CALL, tool=TOOL, op=OP), "deploy was lost while it ran"),
+    (
+        CallWithheld(call=CALL, tool=TOOL, op=OP),
+        "deploy was not started: no second server confirmed that it may",
+    ),
     (
         CancelRequested(actor=PERSON),
         f"to be cancelled once the tool has ended, says {BOB} (slack)",

@@ -2,23 +2,23 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from engine.cards import Card, CardKey, Receipt, Role
 from engine.entries import Record, RecordKind
-from engine.errors import StoreError, UndecodableRecordError
+from engine.errors import UndecodableRecordError
 from engine.events import RunEvent
 from engine.ids import RunId
 from engine.runs import Run
-from engine.stores.sqlite_database import Row
 from engine.tickets import ResumeTicket
 
-VERSION_BITS = 20
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _EVENTS = TypeAdapter(tuple[RunEvent, ...])
 
+Row = tuple[Any, ...]
 OnUndecodable = Callable[[UndecodableRecordError], None]
 
 
@@ -35,18 +35,6 @@ def to_moment(micros: int) -> datetime:
 def span(duration: timedelta) -> int:
     """Return a duration in microseconds."""
     return duration // _MICROSECOND
-
-
-def place_of(number: int, version: int) -> int:
-    """Return where the row of a run's commit lies.
-
-    Raises:
-        StoreError: the run has had more commits than there are places.
-
-    """
-    if version >> VERSION_BITS:
-        raise StoreError(f"a run can have {1 << VERSION_BITS} commits at most")
-    return number << VERSION_BITS | version
 
 
 def read_run(run: RunId, body: str) -> Run:
@@ -179,6 +167,11 @@ class Readable:
         except UndecodableRecordError as error:
             self._remember(name, error)
             return None
+
+    @property
+    def passed_over(self) -> tuple[tuple[str, int], ...]:
+        """Return the names and versions that are known to be unreadable."""
+        return tuple(self._known)
 
     def known(self, name: str, version: int) -> bool:
         """Tell whether that version of a run (or ``card <number>``) is known to be unreadable."""

@@ -1,0 +1,95 @@
+"""With replicas, what cannot be undone is built on what a second server has confirmed only."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from engine.errors import StoreUnconfirmedError
+from engine.store import Store
+from tests.contracts.play import Play, keyed
+from tests.engine.stores.conftest import RedisOpener
+from tests.factories import HeldClock, make_change, make_next
+from tests.servers.binaries import Binary
+from tests.servers.proxy import Fault
+from tests.servers.replicas import Pair
+
+
+@pytest.fixture
+async def pair(binary: Binary) -> AsyncIterator[Pair]:
+    async with Pair(binary) as made:
+        await made.settle()
+        yield made
+
+
+@pytest.fixture
+def store(pair: Pair, opened_redis: RedisOpener) -> Store:
+    return opened_redis(pair.master.url, replicas=1)
+
+
+@pytest.fixture
+def play(store: Store, clock: HeldClock) -> Play:
+    return Play(store, clock)
+
+
+async def test_a_confirmed_change_is_on_the_replica(play: Play, pair: Pair) -> None:
+    run = await play.start()
+    await play.commit(make_next(run), confirm=True)
+
+    pair.promote()
+
+    assert pair.replica.ask("HGET", f"{{hs:{run.id[0]}}}:run:{run.id}", "v") == "2"
+
+
+async def test_a_change_that_no_replica_has_is_written_and_told_to_be_unconfirmed(
+    play: Play, store: Store, pair: Pair
+) -> None:
+    run = await play.start()
+    pair.line.apply(Fault.HOLD)
+
+    with pytest.raises(StoreUnconfirmedError, match=run.id):
+        await play.commit(make_next(run), confirm=True)
+
+    assert (await store.load(run.id)).run.version == 2
+
+
+async def test_a_change_that_needs_no_confirmation_does_not_wait_for_it(
+    play: Play, pair: Pair
+) -> None:
+    run = await play.start()
+    pair.line.apply(Fault.HOLD)
+
+    assert (await play.commit(make_next(run))).version == 2
+
+
+async def test_the_same_commit_again_asks_the_replicas_again(
+    play: Play, store: Store, pair: Pair
+) -> None:
+    run = await play.start()
+    change = make_change(make_next(run), confirm=True)
+    pair.line.apply(Fault.HOLD)
+    for _ in range(2):
+        with pytest.raises(StoreUnconfirmedError):
+            await store.commit(change)
+
+    pair.line.apply(Fault.PASS)
+    await pair.settle()
+
+    assert (await store.commit(change)).replayed
+
+
+async def test_a_recorded_answer_is_not_told_before_it_is_confirmed(
+    play: Play, store: Store, pair: Pair
+) -> None:
+    run = await play.start()
+    answered = make_next(run)
+    pair.line.apply(Fault.HOLD)
+    for _ in range(2):
+        with pytest.raises(StoreUnconfirmedError):
+            await play.commit(answered, key=keyed(answered), confirm=True)
+    with pytest.raises(StoreUnconfirmedError):
+        await store.load(run.id, key="key")
+
+    pair.line.apply(Fault.PASS)
+    await pair.settle()
+
+    assert (await store.load(run.id, key="key")).recorded == keyed(answered)
