@@ -20,6 +20,7 @@ from engine.events import (
 )
 from engine.identity import Actor, ActorKind
 from engine.policy import Verdict
+from engine.redaction import mask
 from engine.tickets import Answer, Deny, Resolution, Settle
 from notifiers.wording import short_digest
 
@@ -46,7 +47,11 @@ _ASKED = {
 
 
 def tell_fact(fact: Fact) -> str:
-    """Return a fact as a phrase."""
+    """Return a fact as a phrase, without anything that looks like a secret."""
+    return mask(_tell(fact))
+
+
+def _tell(fact: Fact) -> str:
     match fact:
         case RunStarted() | CancelRequested() | RunSucceeded() | RunFailed() | RunCancelled():
             return _tell_run(fact)

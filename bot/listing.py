@@ -8,9 +8,11 @@ from bot.replies import FOR_SLACK
 from engine import Run
 from engine.cards import TicketNotice
 from engine.events import RunEvent
+from engine.redaction import mask
 from engine.tickets import RemoteInput, Resolution, ResumeTicket
 from notifiers import wording
 from notifiers.arguments import summary
+from notifiers.sheet import secret_of
 from notifiers.text import made_mrkdwn, mrkdwn, one_line
 
 _MOST_LINES = 20
@@ -96,7 +98,7 @@ def _waiting_line(run: Run, ticket: ResumeTicket) -> str:
 
 def _asked(ticket: ResumeTicket) -> str:
     if isinstance(ticket.target, RemoteInput):
-        return mrkdwn(one_line(ticket.target.prompt), _WORDS)
+        return mrkdwn(one_line(mask(ticket.target.prompt)), _WORDS)
     return f"{wording.marked_name(ticket.target.tool)} ({ticket.target.kind.replace('_', ' ')})"
 
 
@@ -115,13 +117,16 @@ def _section(title: str, lines: Sequence[str]) -> str:
 
 
 def _ticket_lines(notice: TicketNotice, *, concerned: bool) -> list[str]:
-    asked = made_mrkdwn(wording.question(notice), _WORDS)
-    lines = [f"`{notice.ref}` {asked} {_state(notice, notice.resolution)}"]
+    state = _state(notice, notice.resolution)
     if not concerned:
-        return lines
+        return [f"`{notice.ref}` {made_mrkdwn(wording.question(notice), _WORDS)} {state}"]
+    asks = isinstance(notice.target, RemoteInput)
+    asked = wording.question(notice) if asks else wording.title(notice)
+    danger = f"{wording.risk(notice)} · " if wording.risk(notice) else ""
+    lines = [f"`{notice.ref}` {danger}{made_mrkdwn(asked, _WORDS)} {state}"]
     if isinstance(notice.target, RemoteInput):
         return [*lines, f"> {mrkdwn(one_line(notice.target.prompt), _WORDS)}"]
-    arguments = made_mrkdwn(summary(notice.arguments), 2 * _WORDS)
+    arguments = made_mrkdwn(summary(notice.arguments, secret_of(notice)), 2 * _WORDS)
     about = [f"> {arguments}"] if arguments else []
     return [*lines, *about, *_effect_lines(notice)]
 
@@ -144,7 +149,7 @@ def _state(notice: TicketNotice, ended: Resolution | None) -> str:
 
 def _end_lines(run: Run) -> list[str]:
     said = run.output or (run.failure.message if run.failure else "")
-    return [f"> {mrkdwn(one_line(said), _WORDS)}"] if said else []
+    return [f"> {mrkdwn(one_line(mask(said)), _WORDS)}"] if said else []
 
 
 def _event_line(event: RunEvent) -> str:

@@ -7,14 +7,15 @@ buttons and does not grow with the arguments.
 from typing import assert_never
 
 from engine.cards import TicketNotice
-from engine.tickets import OutcomeUnknown, RemoteInput, ToolPermission
+from engine.tickets import OutcomeUnknown, RemoteInput, Risk, ToolPermission
 from notifiers import limits, names, wording
-from notifiers.arguments import on_card, summary
+from notifiers.arguments import summary
 from notifiers.blocks import (
     Block,
     Message,
     actions,
     button,
+    confirmation,
     context,
     header,
     marked,
@@ -24,7 +25,7 @@ from notifiers.blocks import (
     section,
 )
 from notifiers.closed import closed_card
-from notifiers.sheet import argument_blocks
+from notifiers.sheet import argument_blocks, secret_of, sheet_of
 from notifiers.text import Style, clip, clip_prose, made_mrkdwn, mrkdwn, one_line
 
 DOT = " \u00b7 "
@@ -63,20 +64,22 @@ def _open(notice: TicketNotice) -> list[Block]:
 
 
 def _who(notice: TicketNotice) -> str:
+    danger = wording.risk(notice)
     asked = f"*{wording.marked_name(notice.agent)}* asks {wording.people(notice.approvers.people)}"
     until = f"until {wording.moment(notice.deadline)}" if notice.deadline else "no deadline"
-    parts = [asked, until]
+    parts = [f"*{danger}*", asked, until] if danger else [asked, until]
     if notice.requester and notice.requester not in notice.approvers.people:
         parts.append(f"started by {wording.person(notice.requester)}")
     return DOT.join(parts)
 
 
 def _permission(notice: TicketNotice) -> list[Block]:
-    sheet = on_card(notice.arguments)
+    sheet = sheet_of(notice)
     return [
         *argument_blocks(sheet, "Review shows everything."),
         *_says(notice),
-        *_buttons(notice, complete=sheet.complete),
+        *_untitled(notice),
+        *_buttons(notice, complete=sheet.complete and notice.declared.risk is not Risk.HIGH),
     ]
 
 
@@ -84,6 +87,13 @@ def _says(notice: TicketNotice) -> list[Block]:
     said = clip_prose(notice.says, limits.QUOTE)
     label = f"{wording.name(notice.agent)} says"
     return [quotation(said.text, label, said.note)] if said.text else []
+
+
+def _untitled(notice: TicketNotice) -> list[Block]:
+    if not notice.declared.untitled:
+        return []
+    why = wording.name(notice.declared.untitled)
+    return [context(plain(f"Its tool could not describe this call: {why}."))]
 
 
 def _question(prompt: str) -> list[Block]:
@@ -108,7 +118,7 @@ def _lost(notice: TicketNotice, target: OutcomeUnknown) -> list[Block]:
         f" {wording.moment(target.rerun_from)}; before that the first attempt may still be at work."
     )
     return [
-        *argument_blocks(on_card(notice.arguments), f"See: holdshort runs show {notice.run_ref}"),
+        *argument_blocks(sheet_of(notice), f"See: holdshort runs show {notice.run_ref}"),
         section(marked(told)),
         context(marked(rerun)),
     ]
@@ -131,13 +141,26 @@ def _buttons(notice: TicketNotice, *, complete: bool) -> list[Block]:
     first = ("Approve", names.APPROVE) if complete else ("Review", names.REVIEW)
     return [
         actions(
-            button(*first, token, style="primary", label=f"{first[0]} {about}"),
+            button(
+                *first,
+                token,
+                style="primary",
+                label=f"{first[0]} {about}",
+                confirm=_once_more(notice) if complete else None,
+            ),
             button("Deny", names.DENY, token, style="danger", label=f"Deny {about}"),
             button(
                 "Deny with reason", names.DENY_REASON, token, label=f"Deny with reason, {about}"
             ),
         )
     ]
+
+
+def _once_more(notice: TicketNotice) -> Block | None:
+    if notice.declared.risk is not Risk.MEDIUM:
+        return None
+    said = f"{wording.title(notice)}\n{wording.reference(notice)}"
+    return confirmation(wording.risk(notice), said, "Approve")
 
 
 def _ref(notice: TicketNotice) -> str:
@@ -158,9 +181,13 @@ def _foot(notice: TicketNotice, note: str) -> list[Block]:
 def _notification(notice: TicketNotice) -> str:
     agent = wording.marked_name(notice.agent)
     match notice.target:
-        case ToolPermission(tool=tool):
-            arguments = made_mrkdwn(summary(notice.arguments), limits.FALLBACK_PART)
-            asked = f"{agent} asks: run {wording.marked_name(tool)}? {arguments}"
+        case ToolPermission():
+            arguments = made_mrkdwn(
+                summary(notice.arguments, secret_of(notice)), limits.FALLBACK_PART
+            )
+            title = made_mrkdwn(wording.title(notice), limits.FALLBACK_PART)
+            danger = f"{wording.risk(notice)}{DOT}" if wording.risk(notice) else ""
+            asked = f"{agent} asks: {danger}{title} {arguments}"
         case RemoteInput(prompt=prompt):
             asked = f"{agent} asks: {mrkdwn(one_line(prompt), limits.FALLBACK_PART)}"
         case OutcomeUnknown(tool=tool):

@@ -20,6 +20,9 @@ ACTION_ID: Final = 255
 BUTTON_TEXT: Final = 75
 BUTTON_VALUE: Final = 2000
 BUTTON_LABEL: Final = 75
+CONFIRM_TITLE: Final = 100
+CONFIRM_TEXT: Final = 300
+CONFIRM_BUTTON: Final = 30
 INPUT_LENGTH: Final = 3000
 INPUT_LABEL: Final = 2000
 
@@ -57,16 +60,24 @@ NAME: Final = 120
 """A longer argument name does not fit a label."""
 QUOTED_NAME: Final = 40
 """A longer name in quotes does not share a line with its value."""
-TITLE: Final = 110
-"""A question as a title, of the closed card too: with what stands around it below HEADER_TEXT."""
+TITLE: Final = 130
+"""Someone's words as a title, of the closed card too: below HEADER_TEXT with what is around them."""
 QUESTION: Final = 1500
 QUOTE: Final = 300
 """The agent's words, a reason, an answer or a result, as quoted on a card."""
 SUMMARY: Final = 240
 """All arguments on one line: on a closed card, and in the phone's notification."""
 FALLBACK_PART: Final = 300
+SAID: Final = 160
+"""The same in a notification and in the owner's DM, with its note of what is cut."""
+FALLBACK_LINE: Final = 1200
+"""Room for such a line when everything in it is escaped."""
 PEOPLE: Final = 6
 """People named one by one before "and n more"."""
+DIRECT: Final = 8
+"""People who are asked one by one where there is no channel; Slack takes about a post a second."""
+DESCRIBED: Final = 80
+"""What a tool says of its call, as a title."""
 RESULT: Final = 2000
 REASON: Final = 500
 REF: Final = 12

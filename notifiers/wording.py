@@ -8,12 +8,17 @@ from engine.cards import Effect, EffectState, TicketNotice
 from engine.entries import CallOutcome
 from engine.identity import Actor, Via
 from engine.ids import PersonId
-from engine.tickets import OutcomeUnknown, RemoteInput, ToolPermission
+from engine.tickets import OutcomeUnknown, RemoteInput, Risk, ToolPermission
 from notifiers import limits
-from notifiers.text import Style, clip, made_mrkdwn, mrkdwn, one_line, quote
+from notifiers.text import Style, clip, made_mrkdwn, mrkdwn, one_line, quote, units
 
 _SLACK_ID = re.compile(r"[UW][A-Z0-9]+\Z")
 _NAME = 80
+_RISKS = {
+    Risk.LOW: "Low risk",
+    Risk.MEDIUM: "\U0001f7e0 Medium risk",
+    Risk.HIGH: "\U0001f534 HIGH RISK",
+}
 
 
 def name(text: str) -> str:
@@ -95,26 +100,45 @@ def duration(seconds: float | None) -> str:
 
 def title(notice: TicketNotice) -> str:
     """Return what is asked, for plain text, to those whom it concerns."""
-    if isinstance(notice.target, RemoteInput):
-        return subject(notice)
-    return question(notice)
+    match notice.target:
+        case RemoteInput():
+            return subject(notice)
+        case ToolPermission():
+            return f"Run {subject(notice)}?"
+        case OutcomeUnknown():
+            return f"Did {subject(notice)} happen?"
+        case _:
+            assert_never(notice.target)
 
 
 def subject(notice: TicketNotice) -> str:
     """Return what a ticket is about in a few words, for plain text."""
     match notice.target:
         case ToolPermission(tool=tool) | OutcomeUnknown(tool=tool):
-            return name(tool)
+            called, said = name(tool), notice.declared.title
+            return f"{called} {_in_short(said, _room(called))}" if said.strip() else called
         case RemoteInput(prompt=prompt):
-            return _in_short(prompt)
+            return _in_short(prompt, limits.TITLE)
         case _:
             assert_never(notice.target)
 
 
-def _in_short(prompt: str) -> str:
-    """Return a question in quotes, so that it passes for no word of ours."""
-    part = clip(one_line(prompt), limits.TITLE, Style.QUOTED)
-    return f'"{part.text}"' if part.complete else f'"{part.text}…"'
+def _room(called: str) -> int:
+    return min(limits.DESCRIBED, limits.TITLE - units(called))
+
+
+def _in_short(said: str, room: int) -> str:
+    """Return someone's words in quotes, so that they pass for no word of ours."""
+    part = clip(one_line(said), room, Style.QUOTED)
+    return f'"{part.text}"' if part.complete else f'"{part.text}\u2026"'
+
+
+def risk(notice: TicketNotice) -> str:
+    """Return how risky a call is, by its tool's word; empty where the tool says nothing.
+
+    The colour adds to the words and says nothing by itself.
+    """
+    return _RISKS[notice.declared.risk] if notice.declared.risk is not None else ""
 
 
 def fits_a_title(prompt: str) -> bool:

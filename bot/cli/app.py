@@ -58,6 +58,16 @@ def serve() -> None:
 
 
 @app.command()
+def doctor(
+    *, as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False
+) -> None:
+    """Look for whatever would keep the bot from its work, and say how to put it right."""
+    from bot.cli.doctor import run_doctor
+
+    raise typer.Exit(run_doctor(as_json=as_json))
+
+
+@app.command()
 def start(
     agent: Annotated[str, typer.Argument(help="Name of one of HOLDSHORT_AGENTS.")],
     text: Annotated[str, typer.Argument(help="What it is to do.", metavar="INPUT")],

@@ -13,11 +13,13 @@ from bot.console import open_console
 from bot.facts import tell_fact, tell_resolution
 from engine.cards import TicketNotice
 from engine.events import RunEvent
+from engine.redaction import mask
 from engine.runs import Run
 from engine.tickets import OutcomeUnknown, RemoteInput, ResumeTicket, ToolPermission
-from notifiers.arguments import read_rows
+from notifiers.arguments import read_rows, tell_secrets
+from notifiers.sheet import secret_of
 from notifiers.text import Style, inert, one_line
-from notifiers.wording import effect, question, short_digest
+from notifiers.wording import effect, question, risk, short_digest, title
 
 _TEXT = 60
 
@@ -80,7 +82,7 @@ def print_run(
     if run.output is not None:
         screen.line()
         screen.line("It answered:", "bold")
-        screen.box(run.output)
+        screen.box(mask(run.output))
 
 
 def run_as_json(run: Run) -> dict[str, Any]:
@@ -118,7 +120,7 @@ def _ticket_as_json(ticket: ResumeTicket) -> dict[str, Any]:
 def _about(run: Run) -> str:
     if run.tickets:
         return ", ".join(f"{ticket.ref} {_subject(ticket)}" for ticket in run.tickets)
-    text = one_line(run.failure.message if run.failure else run.output or "")
+    text = one_line(mask(run.failure.message if run.failure else run.output or ""))
     return text if len(text) <= _TEXT else f"{text[:_TEXT]}…"
 
 
@@ -133,7 +135,8 @@ def _subject(ticket: ResumeTicket) -> str:
 
 
 def _print_notice(screen: Screen, notice: TicketNotice) -> None:
-    screen.line(f"{notice.ref}: {question(notice)}", "bold")
+    asked = question(notice) if isinstance(notice.target, RemoteInput) else title(notice)
+    screen.line(f"{notice.ref}: {asked} {risk(notice)}".rstrip(), "bold")
     screen.line(f"  {_stands(notice)}")
     if isinstance(notice.target, RemoteInput):
         screen.box(notice.target.prompt)
@@ -159,13 +162,16 @@ def _stands(notice: TicketNotice) -> str:
 
 
 def _print_arguments(screen: Screen, notice: TicketNotice) -> None:
-    for row in read_rows(notice.arguments):
+    rows = list(read_rows(notice.arguments, secret_of(notice)))
+    for row in rows:
         if row.line:
             screen.box(row.line)
         else:
-            screen.box(f"{row.name} ({row.note}):")
+            screen.box(f"{row.name} ({row.note}):" if row.note else f"{row.name}:")
             screen.box(row.raw)
-    screen.line(f"    {short_digest(notice.digest)}", "dim")
+    if secrets := tell_secrets(rows):
+        screen.box(secrets)
+    screen.box(short_digest(notice.digest))
 
 
 def _commands(notice: TicketNotice) -> Iterator[str]:

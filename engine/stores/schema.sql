@@ -17,7 +17,8 @@ CREATE TABLE IF NOT EXISTS runs (
     concurrency_key TEXT NOT NULL,
     priority        INTEGER NOT NULL,
     -- Claimable from here on. While the run is claimed this is the end of the lease, so that one
-    -- index finds both the runs nobody holds and those whose holder was lost.
+    -- index finds both the runs nobody holds and those whose holder was lost. While the run waits:
+    -- since when.
     ready_at        INTEGER NOT NULL,
     -- Another run holds the concurrency key. Kept as a fact, so that a claim need not pass over
     -- every run that queues behind a held key.
@@ -33,6 +34,7 @@ CREATE INDEX IF NOT EXISTS runs_queue ON runs (priority, ready_at) WHERE status 
 CREATE INDEX IF NOT EXISTS runs_of_key ON runs (concurrency_key, blocked, priority DESC, ready_at)
     WHERE status = 'queued' AND concurrency_key <> '';
 CREATE INDEX IF NOT EXISTS runs_deadline ON runs (deadline) WHERE deadline IS NOT NULL;
+CREATE INDEX IF NOT EXISTS runs_waiting ON runs (ready_at) WHERE status = 'waiting';
 CREATE INDEX IF NOT EXISTS runs_status ON runs (status);
 CREATE INDEX IF NOT EXISTS runs_agent ON runs (agent, status);
 CREATE INDEX IF NOT EXISTS runs_owner ON runs (owner, status);

@@ -16,8 +16,15 @@ from engine.entries import Record
 from engine.events import RunEvent
 from engine.ids import ApprovalId, Clock, Ref, RunId, utc_now
 from engine.runs import Run
-from engine.store import Change, Claim, Done, Found, Loaded, Page, RunFilter
-from engine.stores import sqlite_cards, sqlite_claims, sqlite_commit, sqlite_purge, sqlite_reads
+from engine.store import Change, Claim, Done, Found, Gauges, Loaded, Page, RunFilter
+from engine.stores import (
+    sqlite_cards,
+    sqlite_claims,
+    sqlite_commit,
+    sqlite_gauges,
+    sqlite_purge,
+    sqlite_reads,
+)
 from engine.stores.sqlite_bell import Bell
 from engine.stores.sqlite_database import (
     MEMORY,
@@ -222,6 +229,10 @@ class SqliteStore:
             lambda database: sqlite_purge.purge(database, older_than, limit, dry_run=dry_run),
             writes=Writes.NOTHING if dry_run else Writes.FULL,
         )
+
+    async def gauges(self) -> Gauges:
+        """Count what is live, along indexes."""
+        return await self._thread.run(lambda database: sqlite_gauges.read(database, self._clock))
 
     async def close(self) -> None:
         """Let queued operations finish, then close the file."""

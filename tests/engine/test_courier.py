@@ -12,6 +12,7 @@ from engine.errors import DeliveryError
 from engine.identity import Via
 from engine.ids import RunId
 from engine.runs import RunStatus
+from notifiers.inbox import InboxNotifier
 from tests.engine.scripted import (
     ALICE,
     BOB,
@@ -197,6 +198,32 @@ async def test_silence_while_the_first_post_is_in_flight_still_closes_the_card()
     last = [n for n in held.shown if n.kind == "ticket" and n.role is Role.ASK][-1]
     assert last.resolution is not None
     assert last.resolution.timed_out
+
+
+class EachNotifier(InboxNotifier):
+    """Posts every ask twice, as where two people are asked one by one."""
+
+    async def show(self, notice: Notice, receipt: Receipt | None) -> Receipt:
+        """Show it, and name the second post with the first."""
+        shown = await super().show(notice, receipt)
+        if receipt is None and notice.kind == "ticket" and notice.role is Role.ASK:
+            return shown.model_copy(update={"also": (Receipt(place="D2", id="second"),)})
+        return shown
+
+
+async def test_every_post_of_a_card_has_a_row_of_its_own_and_is_closed() -> None:
+    each = EachNotifier()
+    on = stage(deployer, notifier=each)
+    started = await on.engine.start("deployer", "deploy", owner=ALICE)
+    await on.settle()
+    token = await on.engine.token_for(started.ref, Via.API)
+    await on.engine.resume(token, Deny(), actor=person(BOB))
+    await on.settle()
+
+    cards = [card for card in await on.store.cards(started.run) if card.key.role is Role.ASK]
+    assert [card.receipt.id for card in cards if card.receipt][1:] == ["second"]
+    assert all(card.receipt is None or card.receipt.also == () for card in cards)
+    assert all(card.shown >= card.wanted for card in cards)
 
 
 async def test_a_second_post_whose_receipt_was_lost_is_adopted_and_closed_too() -> None:

@@ -19,23 +19,24 @@ from engine import Agent, ToolOptions, courier
 from tests.engine.scripted import call_tools, repeat_results, script
 
 LEASE_S = 1.0
-# Long enough for a kill to fall between the effect and its result.
-WORK_S = 0.02
+WORK = 50
+"""Lines of work before the effect and after it: room for a kill between them."""
 
 
 async def deploy(version: str) -> str:
     """Deploy a version."""
-    await asyncio.sleep(WORK_S)
-    await asyncio.to_thread(_enter, version)
-    await asyncio.sleep(WORK_S)
+    ledger = Path(os.environ["LEDGER"])
+    work = ledger.with_suffix(".work")
+    for path in (*[work] * WORK, ledger, *[work] * WORK):
+        await asyncio.to_thread(_enter, path, version)
     return f"release {version} live"
 
 
-def _enter(version: str) -> None:
-    with Path(os.environ["LEDGER"]).open("a", encoding="utf-8") as ledger:
-        ledger.write(f"{version}\n")
-        ledger.flush()
-        os.fsync(ledger.fileno())
+def _enter(path: Path, version: str) -> None:
+    with path.open("a", encoding="utf-8") as book:
+        book.write(f"{version}\n")
+        book.flush()
+        os.fsync(book.fileno())
 
 
 def _as_told(messages: list[ModelMessage]) -> ModelResponse:

@@ -12,7 +12,16 @@ from engine.cards import Effect, EffectState, TicketNotice
 from engine.entries import CallOutcome
 from engine.identity import SYSTEM, Approvers
 from engine.ids import PersonId, Ref
-from engine.tickets import Allow, Answer, Deny, RemoteInput, Settle, ToolPermission
+from engine.tickets import (
+    Allow,
+    Answer,
+    Declared,
+    Deny,
+    RemoteInput,
+    Risk,
+    Settle,
+    ToolPermission,
+)
 from notifiers import limits, names
 from notifiers.blocks import Message
 from notifiers.card import ask_card, short_card
@@ -119,6 +128,7 @@ def people_said(words: str) -> list[TicketNotice]:
     failed = finished(CallOutcome.FAILED, words)
     return [
         ticket(target=target, agent=words, says=words, arguments={words: words, "b": [words]}),
+        ticket(target=target, declared=Declared(risk=Risk.MEDIUM, title=words, untitled=words)),
         ticket(target=RemoteInput(call=CALL, tool="ask", prompt=words), agent=words),
         ticket(target=LOST.model_copy(update={"tool": words}), arguments={"a": words}),
         closed(Allow(), target=target, agent=words, arguments={words: words}, effect=failed),
@@ -254,6 +264,63 @@ def test_a_question_that_is_no_title_is_shown_whole_below_it(prompt: str) -> Non
     assert shown(quoted) == prompt
 
 
+def confirms(message: Message) -> list[Any]:
+    """Return the dialogs that the buttons open."""
+    return [
+        element.get("confirm")
+        for block in message.blocks
+        if block["type"] == "actions"
+        for element in block["elements"]
+    ]
+
+
+def test_a_high_risk_is_reviewed_before_it_can_be_approved() -> None:
+    message = ask_card(STATES["open_high_risk"])
+
+    assert buttons(message) == REVIEW
+    assert message.blocks[1]["text"]["text"].startswith("*\U0001f534 HIGH RISK* · *deployer* asks")
+    assert message.text.startswith("deployer asks: \U0001f534 HIGH RISK · Run deploy")
+
+
+def test_a_medium_risk_asks_once_more_and_says_what_exactly() -> None:
+    message = ask_card(STATES["open_medium_risk"])
+    approve, deny, why = confirms(message)
+
+    assert buttons(message) == APPROVE
+    assert (deny, why) == (None, None)
+    assert approve["title"]["text"] == "\U0001f7e0 Medium risk"
+    assert approve["text"]["text"] == ('Run deploy "Deploy 1.4.2 to prod"?\nK7F3QD · args 9f2c1a04')
+
+
+def test_a_medium_risk_that_does_not_fit_is_reviewed_and_asked_no_more() -> None:
+    declared = Declared(risk=Risk.MEDIUM)
+    message = ask_card(ticket(declared=declared, arguments=huge("x")))
+
+    assert buttons(message) == REVIEW
+    assert confirms(message) == [None] * 3
+
+
+@pytest.mark.parametrize("risk", [None, Risk.LOW])
+def test_a_low_or_undeclared_risk_is_approved_in_one_tap(risk: Risk | None) -> None:
+    message = ask_card(ticket(declared=Declared(risk=risk)))
+
+    assert buttons(message) == APPROVE
+    assert confirms(message) == [None] * 3
+    assert ("Low risk" in shown(message.blocks)) == (risk is Risk.LOW)
+
+
+def test_what_a_tool_says_of_its_call_stands_in_quotes_beside_the_tools_name() -> None:
+    declared = Declared(title='Read" logs?\n<!here>')
+    title = ask_card(ticket(declared=declared)).blocks[0]["text"]["text"]
+
+    assert title == 'Run deploy "Read\\" logs? <!here>"?'
+
+
+def test_a_title_that_could_not_be_made_is_told() -> None:
+    said = shown(ask_card(STATES["open_without_its_title"]).blocks)
+    assert "Its tool could not describe this call: KeyError." in said
+
+
 def test_people_whom_slack_does_not_know_are_named_and_not_mentioned() -> None:
     named = (PersonId("alice"), PersonId("U1> <!channel"), PersonId("u0bob"))
     said = shown(ask_card(ticket(approvers=Approvers(people=named))).blocks)
@@ -277,7 +344,7 @@ def test_whoever_started_it_is_named_where_they_may_not_decide() -> None:
 
 def test_the_notification_alone_tells_what_is_asked_and_until_when() -> None:
     assert ask_card(ticket()).text == (
-        "deployer asks: run deploy? env = prod · version = 1.4.2"
+        "deployer asks: Run deploy? env = prod · version = 1.4.2"
         " · until <!date^1772809200^{time}|2026-03-06 15:00 UTC>"
     )
 

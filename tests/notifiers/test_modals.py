@@ -24,7 +24,7 @@ from notifiers.modals import (
 from notifiers.text import Style, inert
 from tests.notifiers.effort import QUICK
 from tests.notifiers.judge import check_view, shown
-from tests.notifiers.samples import HOSTILE, LOST, QUESTION, TOKEN, closed, ticket
+from tests.notifiers.samples import HOSTILE, LOST, QUESTION, RISKY, TOKEN, closed, ticket
 from tests.notifiers.test_text import texts
 from tests.notifiers.trees import trees
 
@@ -117,6 +117,7 @@ def test_a_page_says_which_it_is_what_is_asked_and_what_exactly() -> None:
 def test_the_last_page_says_that_it_runs_exactly_this() -> None:
     view = review_form(ticket())
     assert submit(view) == "Approve"
+    assert view["title"] == {"type": "plain_text", "text": "Review", "emoji": False}
     assert "This is all of it. Approve runs exactly this." in shown(view["blocks"])
 
 
@@ -153,6 +154,14 @@ def test_whoever_denies_sees_the_same_arguments_as_on_the_card(arguments: Json) 
 
 def test_whoever_declines_sees_the_question() -> None:
     assert QUESTION.prompt in shown(deny_form(ticket(target=QUESTION))["blocks"])
+
+
+def test_the_forms_of_a_risky_call_tell_its_risk() -> None:
+    notice = ticket(**RISKY)
+    for view in (review_form(notice), deny_form(notice)):
+        check_view(view)
+        assert "\U0001f534 HIGH RISK" in shown(view["blocks"])
+        assert 'Run deploy "Deploy 1.4.2 to prod"?' in shown(view["blocks"])
 
 
 def find_input(view: View) -> dict[str, Any]:

@@ -12,7 +12,16 @@ from engine.tickets import Allow, Answer, Deny
 from notifiers.owner import outcome_message, ticket_message
 from tests.notifiers.effort import QUICK
 from tests.notifiers.judge import buttons, check_message, shown
-from tests.notifiers.samples import ASK_RECEIPT, BOB, QUESTION, closed, finished, outcome, ticket
+from tests.notifiers.samples import (
+    ASK_RECEIPT,
+    BOB,
+    QUESTION,
+    RISKY,
+    closed,
+    finished,
+    outcome,
+    ticket,
+)
 from tests.notifiers.test_text import texts
 
 UNTIL = " · until <!date^1772809200^{date_short_pretty} at {time}|2026-03-06 15:00 UTC>"
@@ -78,6 +87,17 @@ def test_the_owner_is_told_how_it_was_decided() -> None:
         f"Nobody decided: deploy was denied at {at}.",
         f'Nobody decided: "Which change ticket covers this?" was declined at {at}.',
     ]
+
+
+def test_a_long_result_is_told_in_part_and_says_of_how_much() -> None:
+    ran = finished(CallOutcome.SUCCEEDED, "*" * 12_340)
+    message = ticket_message(closed(Allow(), role=Role.DECIDED, effect=ran, **RISKY))
+
+    check_message(message)
+    assert message.text.startswith('Approved by <@U0BOB>: deploy "Deploy 1.4.2 to prod". Ran in')
+    assert message.text.endswith(
+        "(first 160 of 12,340 characters; all of it: /holdshort show K7F3QD)"
+    )
 
 
 def test_a_notice_of_a_decision_that_comes_too_early_does_not_claim_one() -> None:

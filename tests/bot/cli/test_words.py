@@ -88,6 +88,11 @@ FACTS: Sequence[tuple[Fact, str]] = [
 ]
 
 
+def test_no_fact_tells_a_secret() -> None:
+    told = tell_fact(RunFailed(code="x", message="no entry with AKIAIOSFODNN7EXAMPLE"))
+    assert told == "failed (x): no entry with ••• hidden (20 characters) •••"
+
+
 @pytest.mark.parametrize(("fact", "told"), FACTS, ids=[fact.kind for fact, _ in FACTS])
 def test_every_fact_has_its_phrase(fact: Fact, told: str) -> None:
     assert tell_fact(fact) == told

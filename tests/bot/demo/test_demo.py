@@ -17,7 +17,7 @@ APPROVED = [
     "alice types /holdshort run deployer Deploy 1.4.2 to production",
     f"to alice Started deployer: run {REF}.*",
     "deployer calls deploy; its policy says to ask people, so the run parks",
-    r"#deploys deployer asks: run deploy\? env = prod · version = 1.4.2 · until .* \[Approve\] .*",
+    r"#deploys deployer asks: Run deploy\? env = prod · version = 1.4.2 · until .* \[Approve\] .*",
     r"to alice Waiting for bob or carol: Run deploy\? .*",
     "bob presses Approve",
     rf"to bob Recorded: approved \({REF}\)\.",
