@@ -1,5 +1,6 @@
 """The gate: every proposed call is parsed, validated, hashed and judged, once."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -53,7 +54,7 @@ class Gate:
             return Gated(call=call, arguments=arguments, rejected=str(error))
         call = self._described(call, arguments)
         if self.toolbox.asks(call.tool):
-            return Gated(call=call, arguments=arguments, asks=str(values.get("question", "")))
+            return Gated(call=call, arguments=arguments, asks=question_in(arguments))
         verdict = await self._verdict(call.tool, values)
         return Gated(call=call.model_copy(update={"verdict": verdict}), arguments=arguments)
 
@@ -81,3 +82,8 @@ class Gate:
             context=self.run.context,
         )
         return await evaluate(policy, values, context)
+
+
+def question_in(arguments: str) -> str:
+    """Return the question in the canonical arguments of a tool that asks a person."""
+    return str(json.loads(arguments).get("question", ""))
