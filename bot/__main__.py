@@ -1,5 +1,5 @@
 """``python -m bot`` is ``holdshort``."""
 
-from bot.cli import main
+from bot.cli.app import main
 
 main()

@@ -5,7 +5,7 @@ import importlib
 import sys
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import aiohttp
@@ -14,6 +14,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.directory import SlackDirectory, SlackIdentity, error_code
 from bot.logs import report_fault
+from bot.metered_store import MeteredStore
+from bot.metrics import Meters
 from bot.named import check_named
 from bot.settings import Purpose, Settings, SettingsError, proxy_for
 from engine import Actor, Agent, RunEngine, Via
@@ -68,6 +70,7 @@ class Runtime:
     settings: Settings
     engine: RunEngine
     slack: SlackSide | None
+    meters: Meters
 
 
 class ElsewhereNotifier:
@@ -143,7 +146,9 @@ async def open_runtime(
         ConfigurationError: something must be put right first; the text says what.
 
     """
+    meters = Meters()
     around = surroundings or Surroundings(report=report_fault)
+    around = replace(around, report=meters.counting(around.report))
     known = load_agents(settings.agents) if agents is None else agents
     async with AsyncExitStack() as stack:
         opened = store or _make_store(settings, around)
@@ -157,7 +162,9 @@ async def open_runtime(
             await check_named(known, directory)
         elif settings.slack_bot_token:
             directory = DirectoryOnDemand(settings, around, stack)
-        yield Runtime(settings, _wire(settings, known, opened, around, slack, directory), slack)
+        metered = MeteredStore(opened, meters)
+        engine = _wire(settings, known, metered, around, slack, directory)
+        yield Runtime(settings, engine, slack, meters)
 
 
 def load_agents(names: Iterable[str]) -> tuple[Agent, ...]:
@@ -276,7 +283,7 @@ async def _introduce(client: AsyncWebClient, pauses: Iterable[float]) -> SlackId
     """
     for pause in (*pauses, None):
         try:
-            return _read_identity((await client.auth_test()).data)
+            return read_identity((await client.auth_test()).data)
         except SlackApiError as error:
             why = error_code(error)
             if why in _REFUSED:
@@ -288,7 +295,13 @@ async def _introduce(client: AsyncWebClient, pauses: Iterable[float]) -> SlackId
     raise SettingsError([f"HOLDSHORT_SLACK_API_URL: no answer from {client.base_url}: {why}"])
 
 
-def _read_identity(said: object) -> SlackIdentity:
+def read_identity(said: object) -> SlackIdentity:
+    """Return whose token it is, by the answer to ``auth.test``.
+
+    Raises:
+        SettingsError: it belongs to no workspace.
+
+    """
     if not isinstance(said, Mapping) or not said.get("team_id"):
         raise SettingsError(["SLACK_BOT_TOKEN belongs to no workspace, by Slack's auth.test"])
     return SlackIdentity(

@@ -9,6 +9,7 @@ from typing import Any
 import aiohttp
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
 from bot.remembering import Remembering
 from engine.errors import DirectoryUnavailableError, UnknownGroupError
@@ -174,11 +175,24 @@ class SlackDirectory:
         """
         try:
             async with asyncio.timeout(TIMEOUT_S):
-                answer = await self._client.api_call(method, http_verb="GET", params=arguments)
+                answer = await self._post(method, arguments)
         except (TimeoutError, aiohttp.ClientError, ValueError) as error:
             raise self._troubled(f"{method}: {type(error).__name__}") from None
         self.trouble = ""
         return answer.data if isinstance(answer.data, dict) else {}
+
+    async def _post(self, method: str, arguments: dict[str, Any]) -> AsyncSlackResponse:
+        """Ask by POST, which Slack takes for every method (https://docs.slack.dev/apis/web-api).
+
+        The SDK would ask by GET: some fakes know no GET, and it writes who is asked about into an
+        address, which proxies keep.
+        """
+        try:
+            return await self._client.api_call(method, data=arguments)
+        except aiohttp.ServerDisconnectedError:
+            # An idle connection may be closed as we use it. A GET is repeated by aiohttp; this
+            # only reads, so it may be repeated as well.
+            return await self._client.api_call(method, data=arguments)
 
     def _unless(self, error: SlackApiError, expected: frozenset[str], method: str) -> None:
         """Take an answer that is one of the expected refusals; any other is trouble."""

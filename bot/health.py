@@ -26,11 +26,6 @@ class Health:
         return all(word == "ok" for word in said.values()), said
 
 
-async def all_well() -> str:
-    """Say that nothing is wrong."""
-    return ""
-
-
 def store_check(engine: RunEngine) -> Check:
     """Return the check that the store answers."""
 

@@ -3,19 +3,22 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bot.cli_facts import tell_fact
+from bot.facts import tell_fact
 from bot.replies import FOR_SLACK
 from engine import Run
 from engine.cards import TicketNotice
 from engine.events import RunEvent
+from engine.redaction import mask
 from engine.tickets import RemoteInput, Resolution, ResumeTicket
 from notifiers import wording
 from notifiers.arguments import summary
+from notifiers.sheet import secret_of
 from notifiers.text import made_mrkdwn, mrkdwn, one_line
 
 _MOST_LINES = 20
 _EVENTS = 5
 _WORDS = 300
+_RESULT = 2_000
 
 USAGE = (
     "*What I understand*",
@@ -88,7 +91,7 @@ def _waiting_line(run: Run, ticket: ResumeTicket) -> str:
 
 def _asked(ticket: ResumeTicket) -> str:
     if isinstance(ticket.target, RemoteInput):
-        return mrkdwn(one_line(ticket.target.prompt), _WORDS)
+        return mrkdwn(one_line(mask(ticket.target.prompt)), _WORDS)
     return f"{wording.marked_name(ticket.target.tool)} ({ticket.target.kind.replace('_', ' ')})"
 
 
@@ -107,14 +110,25 @@ def _section(title: str, lines: Sequence[str]) -> str:
 
 
 def _ticket_lines(notice: TicketNotice, *, concerned: bool) -> list[str]:
-    asked = made_mrkdwn(wording.question(notice), _WORDS)
-    lines = [f"`{notice.ref}` {asked} {_state(notice, notice.resolution)}"]
+    state = _state(notice, notice.resolution)
     if not concerned:
-        return lines
+        return [f"`{notice.ref}` {made_mrkdwn(wording.question(notice), _WORDS)} {state}"]
+    asks = isinstance(notice.target, RemoteInput)
+    asked = wording.question(notice) if asks else wording.title(notice)
+    danger = f"{wording.risk(notice)} · " if wording.risk(notice) else ""
+    lines = [f"`{notice.ref}` {danger}{made_mrkdwn(asked, _WORDS)} {state}"]
     if isinstance(notice.target, RemoteInput):
         return [*lines, f"> {mrkdwn(one_line(notice.target.prompt), _WORDS)}"]
-    arguments = mrkdwn(summary(notice.arguments), 2 * _WORDS)
-    return [*lines, f"> {arguments}"] if arguments else lines
+    arguments = made_mrkdwn(summary(notice.arguments, secret_of(notice)), 2 * _WORDS)
+    about = [f"> {arguments}"] if arguments else []
+    return [*lines, *about, *_effect_lines(notice)]
+
+
+def _effect_lines(notice: TicketNotice) -> list[str]:
+    if notice.effect is None:
+        return []
+    elsewhere = f"all of it, in a terminal: holdshort runs show {notice.ref}"
+    return [f"> {made_mrkdwn(wording.effect(notice.effect, elsewhere, _RESULT), 2 * _RESULT)}"]
 
 
 def _state(notice: TicketNotice, ended: Resolution | None) -> str:
@@ -129,7 +143,7 @@ def _state(notice: TicketNotice, ended: Resolution | None) -> str:
 
 def _end_lines(run: Run) -> list[str]:
     said = run.output or (run.failure.message if run.failure else "")
-    return [f"> {mrkdwn(one_line(said), _WORDS)}"] if said else []
+    return [f"> {mrkdwn(one_line(mask(said)), _WORDS)}"] if said else []
 
 
 def _event_line(event: RunEvent) -> str:

@@ -271,7 +271,10 @@ def _(error: NotAllowedError, words: Words, reader: str = "") -> str:
     if error.refusal is Refusal.NOBODY:
         return f"Nobody is named who may decide this; nothing changed. {_OPERATOR}"
     only = named(error, words, reader)
-    return f"{_WHY[error.refusal]}Only {only} can decide this; nothing changed."
+    why = _WHY[error.refusal]
+    if not only:
+        return f"{why}Nobody else is named who may decide this; nothing changed. {_OPERATOR}"
+    return f"{why}Only {only} can decide this; nothing changed."
 
 
 @refused.register
@@ -385,6 +388,6 @@ def named(who: Approvers | NotAllowedError, words: Words, reader: str = "") -> s
 
 def _either(named: list[str]) -> str:
     if not named:
-        return "nobody"
+        return ""
     *first, last = named
     return f"{', '.join(first)} or {last}" if first else last

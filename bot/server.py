@@ -12,10 +12,13 @@ from slack_bolt.app.async_app import AsyncApp
 
 from bot.answers import Desk
 from bot.bootstrap import Runtime, SlackSide, open_runtime
-from bot.health import Health, all_well, store_check, task_check
+from bot.health import Health, store_check, task_check
 from bot.logs import configure_logs, get_log
+from bot.metrics_page import MetricsPage
+from bot.reach import unheard
 from bot.settings import Settings, SettingsError, SlackMode
 from bot.slack_app import make_app
+from bot.slack_check import SlackCheck
 from bot.slack_requests import MAX_BODY_BYTES, SignatureCheck
 from bot.sockets import Pace, SocketLine
 from bot.stopping import told_to_stop
@@ -28,6 +31,7 @@ from engine.stopping import until
 from engine.worker import WorkerOptions
 
 SLACK_PATH = "/slack/events"
+METRICS_PATH = "/metrics"
 _log = get_log(__name__)
 
 
@@ -58,6 +62,7 @@ class Bot:
         """Take what is wired; nothing runs before ``start``."""
         self.runtime = runtime
         self.health = Health()
+        self._metrics = MetricsPage(runtime.meters, runtime.engine.store, self.health)
         self.port = 0
         self._limits = limits
         self._tasks = Tasks()
@@ -92,8 +97,11 @@ class Bot:
         self._loops = asyncio.create_task(run_loops(engine, options, self._stop))
         self.health.checks |= {"store": store_check(engine), "loops": task_check(self._loops)}
         if slack is not None and app is not None:
-            # Its token was proven good when the runtime was opened.
-            self.health.checks |= {"slack": all_well, "directory": slack.directory.recover}
+            now = asyncio.get_running_loop().time
+            check = SlackCheck(slack.client, slack.identity.bot_user, now)
+            self.health.checks |= {"slack": check, "directory": slack.directory.recover}
+            for line in unheard(engine.agents, self.runtime.settings.slack_channel):
+                _log.warning(line)
             self._connect(slack, app)
         _log.info("serving", url=self.url, mode=self.runtime.settings.slack_mode.value)
 
@@ -147,10 +155,12 @@ class Bot:
         )
         self._line = asyncio.create_task(line.run())
         self.health.checks["socket"] = line.trouble
+        self._metrics.line = line
 
     async def _listen(self, app: AsyncApp | None) -> None:
         settings = self.runtime.settings
         routes = Routes(self.health)
+        routes.take_question(METRICS_PATH, self._metrics.answer)
         if app is not None and settings.slack_mode is SlackMode.HTTP:
             check = SignatureCheck(
                 [one.get_secret_value() for one in settings.slack_signing_secret]

@@ -89,6 +89,11 @@ class SocketLine:
         silent = self._silent_for()
         return f"no frame for {silent:.0f} s" if silent > self._pace.silence else ""
 
+    @property
+    def silence(self) -> float:
+        """Return how long ago the last frame came, in seconds."""
+        return self._silent_for()
+
     async def run(self) -> None:
         """Keep the line up until cancelled."""
         try:

@@ -37,6 +37,10 @@ class Routes:
         """Add the one route to which Slack sends events, interactions and commands."""
         self._routes.append(web.post(path, _SlackRoute(app, check, clock).handle))
 
+    def take_question(self, path: str, answer: Handler) -> None:
+        """Add one more question that is asked of this process."""
+        self._routes.append(web.get(path, answer))
+
     def application(self, most_bytes: int) -> web.Application:
         """Return the application."""
         app = web.Application(client_max_size=most_bytes, middlewares=[_log_access])

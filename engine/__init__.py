@@ -21,6 +21,7 @@ from engine.tickets import (
     Deny,
     ResumeCommand,
     ResumeTicket,
+    Risk,
     Settle,
 )
 from engine.tokens import TokenClaims, create_resume_token, verify_resume_token
@@ -45,6 +46,7 @@ __all__ = [
     "Replay",
     "ResumeCommand",
     "ResumeTicket",
+    "Risk",
     "Run",
     "RunEngine",
     "RunScope",

@@ -11,6 +11,7 @@ from engine.ids import OpId, PersonId, RunId
 from engine.policy import Policy, PolicyContext, check_policy
 from engine.runs import Replay
 from engine.schema import Json, digest_of
+from engine.tickets import Risk
 
 Asks = Literal["together", "one_by_one", "first_only"]
 DEFAULT_APPROVAL_TIMEOUT = timedelta(hours=24)
@@ -44,12 +45,33 @@ class ToolOptions:
         timeout: How long one call may run.
         version: Raise it when the tool's meaning changes under the same schema: parked calls of
             the old version are then asked again.
+        risk: ``"low"``, ``"medium"`` (Approve asks once more) or ``"high"`` (the arguments are
+            reviewed first). None says nothing.
+        describe: Says in a few words what a call does, from its validated input. People see it in
+            quotes, beside the tool's name and never instead of the arguments.
+
+    Raises:
+        InvalidAgentDefinitionError: on construction, if the risk is another word.
 
     """
 
     replay: Replay = Replay.NEVER
     timeout: timedelta = DEFAULT_TOOL_TIMEOUT
     version: str = "1"
+    risk: Risk | Literal["low", "medium", "high"] | None = None
+    describe: Callable[[dict[str, Any]], str] | None = None
+
+    def __post_init__(self) -> None:
+        """Read the risk."""
+        if self.risk is not None and self.risk not in set(Risk):
+            raise InvalidAgentDefinitionError(
+                f"risk {self.risk!r}: use one of: {', '.join(Risk)}, or leave it out"
+            )
+
+    @property
+    def danger(self) -> Risk | None:
+        """Return the risk as a value."""
+        return None if self.risk is None else Risk(self.risk)
 
 
 OnCall = Callable[[PolicyContext], "Sequence[str] | Awaitable[Sequence[str]]"]

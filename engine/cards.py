@@ -11,7 +11,7 @@ from engine.identity import Approvers, Via, Vote
 from engine.ids import ApprovalId, PersonId, Ref, RunId
 from engine.runs import Origin, RunStatus
 from engine.schema import Frozen, Json
-from engine.tickets import AwaitTarget, Resolution
+from engine.tickets import UNDECLARED, AwaitTarget, Declared, Resolution
 
 
 class Role(StrEnum):
@@ -51,7 +51,8 @@ class CardKey(Frozen):
 class Receipt(Frozen):
     """Where a card was shown: a place (a channel) and the message's id in it.
 
-    ``shown`` is false where the notifier decided that this card had nothing to add there.
+    ``shown`` is false where the notifier decided that this card had nothing to add there. ``also``
+    names further posts of the same card; each is given a row of its own, so it is never stored.
     """
 
     place: str
@@ -59,6 +60,7 @@ class Receipt(Frozen):
     link: str = ""
     note: str = ""
     shown: bool = True
+    also: "tuple[Receipt, ...]" = ()
 
 
 class Card(Frozen):
@@ -82,7 +84,7 @@ class EffectState(StrEnum):
 
 
 class Effect(Frozen):
-    """What became of a call after its ticket closed."""
+    """What became of a call after its ticket closed; ``text`` is all of its result."""
 
     state: EffectState
     outcome: CallOutcome | None = None
@@ -93,7 +95,9 @@ class Effect(Frozen):
 class TicketNotice(Frozen):
     """All that a card about one ticket may say. Text in it is untrusted; renderers make it inert.
 
-    ``token`` is there exactly while the ticket can be answered from this card.
+    ``token`` is there exactly while the ticket can be answered from this card. What looks like a
+    secret, or is marked as one, is in none of the texts; ``hidden`` and ``masked`` point at the
+    arguments from which it was taken, as ``redaction.Redacted`` does.
     """
 
     kind: Literal["ticket"] = "ticket"
@@ -106,6 +110,9 @@ class TicketNotice(Frozen):
     ref: Ref
     target: AwaitTarget
     arguments: Json = None
+    hidden: tuple[str, ...] = ()
+    masked: tuple[str, ...] = ()
+    declared: Declared = UNDECLARED
     says: str = ""
     owner: PersonId
     requester: PersonId

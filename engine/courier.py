@@ -75,7 +75,10 @@ class Courier:
             )
             return
         receipt = await notifier.show(written.notice, _known(card))
-        await self._store.card_shown(card, written.version, receipt)
+        kept = receipt.model_copy(update={"also": ()})
+        await self._store.card_shown(card, written.version, kept)
+        for more in receipt.also:
+            await self._store.adopt_card(card.key, more)
 
     def _retry_at(self, card: Card, error: DeliveryError) -> datetime:
         pause = min(FIRST_RETRY * (1 << min(card.attempts, 16)), LAST_RETRY)

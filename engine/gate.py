@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from engine.agents import Agent
 from engine.arguments import canonical_arguments
@@ -11,8 +12,12 @@ from engine.ids import CallId
 from engine.lifecycle.propose import Gated, permission_digest
 from engine.model import ProposedCall
 from engine.policy import PolicyContext, Verdict, evaluate
+from engine.redaction import marked_secrets, mask, redact
 from engine.runs import Run, ToolCall
+from engine.tickets import Declared
 from engine.tools import Toolbox
+
+MAX_TITLE = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +57,13 @@ class Gate:
             values = await self.toolbox.check(proposed.tool, arguments)
         except ToolCallError as error:
             return Gated(call=call, arguments=arguments, rejected=str(error))
-        call = self._described(call, arguments)
+        call = self._described(call, arguments, values)
         if self.toolbox.asks(call.tool):
             return Gated(call=call, arguments=arguments, asks=question_in(arguments))
         verdict = await self._verdict(call.tool, values)
         return Gated(call=call.model_copy(update={"verdict": verdict}), arguments=arguments)
 
-    def _described(self, call: ToolCall, arguments: str) -> ToolCall:
+    def _described(self, call: ToolCall, arguments: str, values: dict[str, Any]) -> ToolCall:
         option = self.agent.option(call.tool)
         return call.model_copy(
             update={
@@ -66,8 +71,22 @@ class Gate:
                 "fingerprint": self.toolbox.fingerprint(call.tool, option.version),
                 "replay": option.replay,
                 "timeout_s": option.timeout.total_seconds(),
+                "declared": self._declared(call.tool, arguments, values),
             }
         )
+
+    def _declared(self, tool: str, arguments: str, values: dict[str, Any]) -> Declared:
+        option = self.agent.option(tool)
+        marked = marked_secrets(self.toolbox.schema(tool), json.loads(arguments))
+        said = Declared(risk=option.danger, secrets=marked)
+        if option.describe is None:
+            return said
+        try:
+            title = option.describe(values)
+        except Exception as error:  # noqa: BLE001 - a card without a title beats no card
+            return said.model_copy(update={"untitled": type(error).__name__})
+        hidden = redact(json.loads(arguments), marked).secrets
+        return said.model_copy(update={"title": mask(str(title), hidden)[:MAX_TITLE]})
 
     async def _verdict(self, tool: str, values: dict[str, object]) -> Verdict:
         policy = self.agent.approvals.get(tool)

@@ -103,11 +103,6 @@ def without_calls(response: str, positions: Collection[int]) -> str:
     return ModelMessagesTypeAdapter.dump_json([replace(message, parts=kept)]).decode()
 
 
-def words_of(response: str) -> str:
-    """Return the words in a stored response: what the model said beside its calls."""
-    return _load_response(response).text or ""
-
-
 def to_messages(entries: Sequence[Entry], instructions: str) -> Iterator[ModelMessage]:
     """Yield the model layer's messages; instructions go with every request."""
     for entry in entries:
@@ -155,8 +150,6 @@ def _translated(error: Exception) -> Exception:
             return ModelRequestError(
                 f"the model was not reached ({type(error).__name__})", retryable=True
             )
-        case UndecodableRecordError():
-            return error
         case _:
             return ModelRequestError(
                 f"the model could not be asked ({type(error).__name__}): {error}", retryable=False

@@ -1,6 +1,8 @@
 """Notices: what a card says, made from the committed state at the moment it is shown."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from pydantic import SecretStr, TypeAdapter
 
@@ -17,14 +19,24 @@ from engine.cards import (
 from engine.entries import CallResult, Record, RecordKind
 from engine.identity import Via
 from engine.ids import ApprovalId, CallId
+from engine.redaction import mask, redact
 from engine.runs import CallState, Run, ToolCall
 from engine.schema import Json, canonical_json
 from engine.store import Store
-from engine.tickets import Allow, ResumeTicket, Settle
+from engine.tickets import (
+    Allow,
+    Answer,
+    AwaitTarget,
+    Decision,
+    Deny,
+    RemoteInput,
+    Resolution,
+    ResumeTicket,
+    Settle,
+)
 from engine.tokens import KeyRing
 
 _JSON: TypeAdapter[Json] = TypeAdapter(Json)
-MAX_EFFECT_CHARS = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +99,8 @@ class NoticeWriter:
     ) -> TicketNotice:
         open_here = ticket.resolution is None and role is Role.ASK
         token = SecretStr(self._keys.mint(ticket, via)) if open_here else None
+        shown = redact(_arguments(ticket, records), ticket.declared.secrets)
+        inside = partial(mask, secrets=shown.secrets)
         return TicketNotice(
             role=role,
             idempotency=f"{run.id}:{ticket.approval}",
@@ -95,9 +109,12 @@ class NoticeWriter:
             agent=run.agent,
             approval=ticket.approval,
             ref=ticket.ref,
-            target=ticket.target,
-            arguments=_arguments(ticket, records),
-            says=_body(ticket, records, RecordKind.WORDS) or "",
+            target=_masked_target(ticket.target),
+            arguments=shown.arguments,
+            hidden=shown.hidden,
+            masked=shown.masked,
+            declared=ticket.declared,
+            says=inside(_body(ticket, records, RecordKind.WORDS) or ""),
             owner=run.owner,
             requester=run.requester,
             approvers=ticket.approvers,
@@ -106,8 +123,8 @@ class NoticeWriter:
             digest=ticket.digest,
             votes=ticket.votes,
             needed=ticket.needed,
-            resolution=ticket.resolution,
-            effect=_effect(run, ticket, records),
+            resolution=_masked_end(ticket.resolution),
+            effect=_effect(run, ticket, records, inside),
             token=token,
         )
 
@@ -131,7 +148,7 @@ def _outcome(run: Run, idempotency: str) -> OutcomeNotice | None:
         owner=run.owner,
         origin=run.origin,
         status=run.status,
-        text=run.output or failure,
+        text=mask(run.output or failure),
     )
 
 
@@ -154,14 +171,33 @@ def _arguments(ticket: ResumeTicket, records: tuple[Record, ...]) -> Json:
     return _JSON.validate_json(body) if body else None
 
 
-def _effect(run: Run, ticket: ResumeTicket, records: tuple[Record, ...]) -> Effect | None:
+def _masked_target(target: AwaitTarget) -> AwaitTarget:
+    if isinstance(target, RemoteInput):
+        return target.model_copy(update={"prompt": mask(target.prompt)})
+    return target
+
+
+def _masked_end(end: Resolution | None) -> Resolution | None:
+    match end.decision if end is not None else None:
+        case Deny(reason=words) as said:
+            decision: Decision = said.model_copy(update={"reason": mask(words)})
+        case Answer(value=words) | Settle(value=words) as said:
+            decision = said.model_copy(update={"value": mask(words)})
+        case _:
+            return end
+    return end.model_copy(update={"decision": decision}) if end is not None else None
+
+
+def _effect(
+    run: Run, ticket: ResumeTicket, records: tuple[Record, ...], inside: Callable[[str], str]
+) -> Effect | None:
     """Tell what became of a call that a closed ticket let run."""
     resolution = ticket.resolution
     if resolution is None or not isinstance(resolution.decision, Allow | Settle):
         return None
     body = _body(ticket, records, RecordKind.RESULT)
     if body is not None:
-        return _finished(CallResult.model_validate_json(body))
+        return _finished(CallResult.model_validate_json(body), inside)
     call = _call(run, ticket.target.call)
     if call is None or not run.live:
         return None
@@ -169,13 +205,13 @@ def _effect(run: Run, ticket: ResumeTicket, records: tuple[Record, ...]) -> Effe
     return Effect(state=states.get(call.state, EffectState.PENDING))
 
 
-def _finished(result: CallResult) -> Effect:
+def _finished(result: CallResult, inside: Callable[[str], str]) -> Effect:
     content = result.content
     text = content if isinstance(content, str) else canonical_json(content)
     return Effect(
         state=EffectState.FINISHED,
         outcome=result.outcome,
-        text=text[:MAX_EFFECT_CHARS],
+        text=inside(text),
         seconds=result.seconds,
     )
 

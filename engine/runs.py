@@ -10,7 +10,7 @@ from engine.identity import Via
 from engine.ids import ApprovalId, CallId, OpId, PersonId, Ref, RunId
 from engine.policy import Verdict
 from engine.schema import Frozen, Json
-from engine.tickets import ResumeTicket
+from engine.tickets import UNDECLARED, Declared, ResumeTicket
 
 
 class RunStatus(StrEnum):
@@ -66,6 +66,7 @@ class ToolCall(Frozen):
     state: CallState = CallState.REQUESTED
     replay: Replay = Replay.NEVER
     timeout_s: float = 0.0
+    declared: Declared = UNDECLARED
     approval: ApprovalId | None = None
     inquiry: ApprovalId | None = None
     attempts: int = 0

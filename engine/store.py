@@ -12,6 +12,9 @@ from engine.ids import ApprovalId, CommitId, Ref, RunId
 from engine.runs import Run, RunStatus
 from engine.tickets import ResumeTicket
 
+CARDS_KEEP_FOR = timedelta(days=30)
+"""How much longer than other ended runs one is kept of which a card still waits to be shown."""
+
 
 class ClaimEffect(StrEnum):
     """What a commit does to the claim it is made under."""
@@ -151,6 +154,35 @@ class Page:
     cursor: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Gauges:
+    """How much there is to do at one moment, by the store's clock.
+
+    What ends is not among it: there is ever more of that, and counting it would cost ever more.
+
+    Attributes:
+        now: The moment.
+        queued: Runs that nobody holds, those behind a concurrency key or a retry among them.
+        running: Queued runs that a live claim holds.
+        waiting: Parked runs.
+        waiting_since: When the run that has been parked the longest was parked; a vote that
+            leaves it parked does not count.
+        cards_behind: Cards that do not show yet what they should.
+        cards_due: Those of them that a courier could take now: not leased, not put off.
+        due_since: Since when the first of these could be taken.
+
+    """
+
+    now: datetime
+    queued: int = 0
+    running: int = 0
+    waiting: int = 0
+    waiting_since: datetime | None = None
+    cards_behind: int = 0
+    cards_due: int = 0
+    due_since: datetime | None = None
+
+
 class Store(Protocol):
     """Port: durable runs.
 
@@ -274,6 +306,27 @@ class Store(Protocol):
 
         It lies in the past where a ticket or card is due already.
         """
+        ...
+
+    async def purge(self, older_than: datetime, limit: int, *, dry_run: bool = False) -> int:
+        """Remove, wholly and in one step, up to ``limit`` runs that ended before a moment.
+
+        A run ends with its last commit, by the store's clock; those that ended first go first. A
+        run that has not ended is never removed. One with a card behind its wanted version is kept
+        ``CARDS_KEEP_FOR`` longer: it must be told, but a card that nobody could show for so long
+        tells nobody any more.
+
+        With a run go its records, events, closed tickets, refs, cards, and idempotency keys: the
+        ``run:`` scope, and the key it was started under, so that this starts a new run when it
+        comes again. Its ids are unknown from then on, as if the run had never been.
+
+        Returns how many were removed, or with ``dry_run`` how many would be; fewer than ``limit``
+        tells that none are left.
+        """
+        ...
+
+    async def gauges(self) -> Gauges:
+        """Count what is live, along indexes: the cost grows with it, never with what has ended."""
         ...
 
     async def close(self) -> None:

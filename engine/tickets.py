@@ -1,6 +1,7 @@
 """What a parked run waits for, who may answer with what, and the answers: pure types."""
 
 from datetime import datetime
+from enum import StrEnum
 from typing import Annotated, Literal, Self, assert_never
 
 from pydantic import Field
@@ -8,6 +9,34 @@ from pydantic import Field
 from engine.identity import Actor, Approvers, Vote
 from engine.ids import ApprovalId, CallId, OpId, PersonId, Ref, RunId, TokenId
 from engine.schema import Frozen
+
+
+class Risk(StrEnum):
+    """How much harm a wrong call of a tool can do, by its author's word."""
+
+    LOW = "low"
+    MEDIUM = "medium"
+    HIGH = "high"
+
+
+class Declared(Frozen):
+    """What a tool's author declared of one call, as it was true when the run parked.
+
+    Attributes:
+        risk: None where the tool declares none; nothing is said of it then.
+        title: What the call does, in the author's words and with the model's values: untrusted.
+        untitled: Why there is no title though the tool describes its calls.
+        secrets: Where the schema marks the arguments as secret: JSON pointers, ``*`` for any name.
+
+    """
+
+    risk: Risk | None = None
+    title: str = ""
+    untitled: str = ""
+    secrets: tuple[str, ...] = ()
+
+
+UNDECLARED = Declared()
 
 
 class ToolPermission(Frozen):
@@ -137,6 +166,7 @@ class ResumeTicket(Frozen):
     deadline: datetime | None
     approvers: Approvers
     requester: PersonId
+    declared: Declared = UNDECLARED
     votes: tuple[Vote, ...] = ()
     resolution: Resolution | None = None
     seal: str = ""

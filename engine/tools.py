@@ -57,10 +57,13 @@ class Toolbox:
         """Tell whether this tool's result is a person's answer."""
         return name in self._asking
 
+    def schema(self, name: str) -> Mapping[str, Any]:
+        """Return the JSON schema of a tool's arguments."""
+        return self._tools[name].tool_def.parameters_json_schema
+
     def fingerprint(self, name: str, version: str) -> str:
         """Return what an approval of this tool holds for: name, argument schema, version."""
-        schema = canonical_json(self._tools[name].tool_def.parameters_json_schema)
-        return digest_of("tool", name, schema, version)[:32]
+        return digest_of("tool", name, canonical_json(self.schema(name)), version)[:32]
 
     async def check(self, name: str, arguments: str) -> dict[str, Any]:
         """Return the validated values of a call's canonical arguments.

@@ -53,11 +53,6 @@ class Worker:
         self._tasks: set[asyncio.Task[None]] = set()
         self._stop = asyncio.Event()
 
-    @property
-    def busy(self) -> int:
-        """Return how many runs are being advanced now."""
-        return len(self._tasks)
-
     async def drain_ready(self) -> int:
         """Advance every run that is ready, one after another; return how many there were."""
         count = 0

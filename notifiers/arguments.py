@@ -7,10 +7,12 @@ of its own under its name, and nothing inside a box can end it.
 
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
 from unicodedata import bidirectional
 
+from engine.redaction import HIDDEN, escape_step
 from engine.schema import Json, canonical_json
 from notifiers import limits
 from notifiers.text import Style, alphabets, clip, inert, units
@@ -19,9 +21,21 @@ _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
 _PLAIN_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@+-]*\Z")
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?\Z")
 _LITERALS = frozenset({"true", "false", "null"})
+_FORGES = re.compile(r"\n|\s=\s")
+"""What could pass for the next line, where a narrow screen wraps this one."""
 _RIGHT_TO_LEFT = frozenset({"R", "AL", "AN"})
 _DOT = " \u00b7 "
-_SPACES = re.compile("(?<=  ) +")
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """Where secrets were taken out of arguments: JSON pointers to whole values, and to parts."""
+
+    hidden: tuple[str, ...] = ()
+    masked: tuple[str, ...] = ()
+
+
+NO_SECRET = Secret()
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,18 +46,22 @@ class Row:
         name: The way to it (``items[0].name``), inert.
         raw: The value's text as it is: for a string its characters, otherwise its JSON.
         line: How it reads on a line; empty if it needs a box.
+        withheld: Empty, or how much of it is kept secret.
 
     """
 
     name: str
     raw: str
     line: str = ""
+    withheld: Literal["", "whole", "part"] = ""
 
     @property
     def note(self) -> str:
         """Say what the eye may miss: how long the value is, and that its letters are mixed."""
         size = f"{len(self.raw):,} characters"
         mixed = alphabets(self.raw)
+        if self.withheld == "whole":
+            return ""
         return f"{size}; mixes {' and '.join(mixed)} letters" if mixed else size
 
 
@@ -64,6 +82,7 @@ class Sheet:
         cut: Values of which only the beginning is shown.
         missing: Values of which nothing is shown.
         size: Bytes of the canonical JSON.
+        secrets: The names of the values that are hidden, in whole or in part.
 
     """
 
@@ -73,18 +92,45 @@ class Sheet:
     cut: int
     missing: int
     size: int
+    secrets: tuple[str, ...]
 
     @property
     def complete(self) -> bool:
-        """Tell whether all is shown, so that it can be approved without a review."""
+        """Tell whether all that may be shown is, so that it can be approved without a review."""
         return not self.cut and not self.missing
 
     @property
+    def withheld(self) -> str:
+        """Say which values are secret; empty if none is."""
+        return _tell_names(self.secrets)
+
+    @property
     def hidden(self) -> str:
-        """Say what is not shown; empty if all is."""
+        """Say what does not fit; empty if all does."""
         told = [_count(self.cut, "cut short"), _count(self.missing, "not shown")]
         said = " and ".join(part for part in told if part)
         return f"{said}, of {self.values:,} ({self.size:,} bytes in all)" if said else ""
+
+
+def tell_secrets(rows: Iterable[Row]) -> str:
+    """Say which values are hidden; empty if none is."""
+    return _tell_names([_secret_name(row) for row in rows if row.withheld])
+
+
+def _tell_names(names: Sequence[str]) -> str:
+    if not names:
+        return ""
+    rest = len(names) - limits.PEOPLE
+    listed = ", ".join([*names[: limits.PEOPLE], *([f"{rest:,} more"] if rest > 0 else [])])
+    if len(names) == 1:
+        return f"1 value hidden: {listed}. The call gets the real one."
+    return f"{len(names):,} values hidden: {listed}. The call gets the real ones."
+
+
+def _secret_name(row: Row) -> str:
+    name = clip(row.name, limits.QUOTED_NAME, Style.MADE)
+    shown = name.text if name.complete else f"{name.text}\u2026"
+    return shown if row.withheld == "whole" else f"{shown} (in part)"
 
 
 def _count(number: int, what: str) -> str:
@@ -93,23 +139,33 @@ def _count(number: int, what: str) -> str:
     return f"1 value is {what}" if number == 1 else f"{number:,} values are {what}"
 
 
-def read_rows(arguments: Json) -> Iterator[Row]:
+def read_rows(arguments: Json, secret: Secret = NO_SECRET) -> Iterator[Row]:
     """Yield a row for every value in the arguments, in their own order."""
     if arguments is None or arguments == {}:
         return
-    for path, value in _walk("", arguments):
-        yield _row(path or "value", value)
+    hidden, masked = frozenset(secret.hidden), frozenset(secret.masked)
+    for path, pointer, value in _walk("", "", arguments):
+        if pointer in hidden:
+            yield _hidden_row(path or "value")
+        else:
+            row = _row(path or "value", value)
+            yield replace(row, withheld="part") if pointer in masked else row
 
 
-def _walk(path: str, value: Json) -> Iterator[tuple[str, Json]]:
+def _walk(path: str, pointer: str, value: Json) -> Iterator[tuple[str, str, Json]]:
     if isinstance(value, dict) and value:
         for name, inner in value.items():
-            yield from _walk(_join(path, name), inner)
+            yield from _walk(_join(path, name), f"{pointer}/{escape_step(name)}", inner)
     elif isinstance(value, list) and value:
         for index, inner in enumerate(value):
-            yield from _walk(f"{path}[{index}]", inner)
+            yield from _walk(f"{path}[{index}]", f"{pointer}/{index}", inner)
     else:
-        yield path, value
+        yield path, pointer, value
+
+
+def _hidden_row(name: str) -> Row:
+    line = f"{name} = {HIDDEN}" if _fits_a_line(name) else ""
+    return Row(name, HIDDEN, line, "whole")
 
 
 def _join(path: str, name: str) -> str:
@@ -137,24 +193,20 @@ def _reorders(text: str) -> bool:
 def _on_a_line(text: str) -> str:
     if _PLAIN_WORD.match(text) and not _NUMBER.match(text) and text not in _LITERALS:
         return text
-    if "\n" in text or _reorders(text) or alphabets(text):
+    if _FORGES.search(text) or _reorders(text) or alphabets(text):
         return ""
     shown = _quoted(text)
     return shown if units(shown) <= limits.LINE_VALUE else ""
 
 
 def _quoted(text: str) -> str:
-    return f'"{_SPACES.sub(_show_spaces, inert(text, Style.QUOTED))}"'
+    return f'"{inert(text, Style.QUOTED)}"'
 
 
-def _show_spaces(run: re.Match[str]) -> str:
-    return r"\u{20}" * len(run[0])
-
-
-def on_card(arguments: Json) -> Sheet:
+def on_card(arguments: Json, secret: Secret = NO_SECRET) -> Sheet:
     """Return what fits a card."""
     tally = _Tally()
-    for row in read_rows(arguments):
+    for row in read_rows(arguments, secret):
         tally.add(row)
     size = len(canonical_json(arguments).encode("utf-8", "surrogatepass"))
     return Sheet(
@@ -164,6 +216,7 @@ def on_card(arguments: Json) -> Sheet:
         cut=tally.cut,
         missing=tally.missing,
         size=size,
+        secrets=tuple(tally.secrets),
     )
 
 
@@ -173,6 +226,7 @@ class _Tally:
     def __init__(self) -> None:
         self.lines: list[str] = []
         self.boxes: list[Box] = []
+        self.secrets: list[str] = []
         self.values = self.cut = self.missing = 0
         self._units = limits.CARD_UNITS
         self._breaks = limits.CARD_BREAKS
@@ -180,6 +234,8 @@ class _Tally:
     def add(self, row: Row) -> None:
         """Show a value, or its beginning, or count it as missing."""
         self.values += 1
+        if row.withheld:
+            self.secrets.append(_secret_name(row))
         shown = self._add_line(row) if row.line else self._add_box(row)
         self.missing += not shown
 
@@ -210,12 +266,12 @@ class _Tally:
         return True
 
 
-def summary(arguments: Json, limit: int = limits.SUMMARY) -> str:
+def summary(arguments: Json, secret: Secret = NO_SECRET, limit: int = limits.SUMMARY) -> str:
     """Return the arguments on one line of at most about ``limit`` units, telling what is left out."""
     shown: list[str] = []
     left = limit
     missing = 0
-    for row in read_rows(arguments):
+    for row in read_rows(arguments, secret):
         cost = units(row.line) + len(_DOT)
         if not row.line or cost > left:
             missing += 1

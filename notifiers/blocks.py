@@ -90,14 +90,34 @@ def _literal(text: str) -> Block:
     return {"type": "text", "text": text}
 
 
-def button(text: str, action: str, value: str, *, style: str = "", label: str = "") -> Block:
+def button(
+    text: str,
+    action: str,
+    value: str,
+    *,
+    style: str = "",
+    label: str = "",
+    confirm: Block | None = None,
+) -> Block:
     """Return a button that carries a token; ``style`` is ``primary``, ``danger`` or empty."""
-    made = {"type": "button", "action_id": action, "text": plain(text), "value": value}
+    made: Block = {"type": "button", "action_id": action, "text": plain(text), "value": value}
     if style:
         made["style"] = style
     if label:
         made["accessibility_label"] = label
+    if confirm:
+        made["confirm"] = confirm
     return made
+
+
+def confirmation(title: str, text: str, yes: str) -> Block:
+    """Return the dialog that a button opens before anything is sent."""
+    return {
+        "title": plain(title),
+        "text": plain(text),
+        "confirm": plain(yes),
+        "deny": plain("Go back"),
+    }
 
 
 def actions(*buttons: Block) -> Block:

@@ -7,15 +7,15 @@ buttons and does not grow with the arguments.
 from typing import assert_never
 
 from engine.cards import TicketNotice
-from engine.tickets import OutcomeUnknown, RemoteInput, ToolPermission
+from engine.tickets import OutcomeUnknown, RemoteInput, Risk, ToolPermission
 from notifiers import limits, names, wording
-from notifiers.arguments import Sheet, on_card, summary
+from notifiers.arguments import summary
 from notifiers.blocks import (
     Block,
     Message,
     actions,
-    box,
     button,
+    confirmation,
     context,
     header,
     marked,
@@ -25,7 +25,8 @@ from notifiers.blocks import (
     section,
 )
 from notifiers.closed import closed_card
-from notifiers.text import Style, clip, made_mrkdwn, mrkdwn, one_line
+from notifiers.sheet import argument_blocks, secret_of, sheet_of
+from notifiers.text import Style, clip, clip_prose, made_mrkdwn, mrkdwn, one_line
 
 DOT = " \u00b7 "
 
@@ -42,7 +43,7 @@ def short_card(notice: TicketNotice, note: str = "") -> Message:
     """Return the plainest card that can still be answered, for when Slack refuses the full one."""
     if notice.resolution is not None:
         return closed_card(notice, notice.resolution, note, brief=True)
-    said = f"{wording.name(notice.agent)} asks: {wording.question(notice)}"
+    said = f"{wording.name(notice.agent)} asks: {wording.title(notice)}"
     short = "This card is shortened. Nothing else on it could be shown."
     blocks = [section(plain(f"{said}\n{short}")), section(marked(_who(notice)))]
     buttons = _buttons(notice, complete=False)
@@ -50,12 +51,12 @@ def short_card(notice: TicketNotice, note: str = "") -> Message:
 
 
 def _open(notice: TicketNotice) -> list[Block]:
-    top = [header(wording.question(notice)), section(marked(_who(notice)))]
+    top = [header(wording.title(notice)), section(marked(_who(notice)))]
     match notice.target:
         case ToolPermission():
             return [*top, *_permission(notice)]
         case RemoteInput(prompt=prompt):
-            return [*top, _question(prompt), *_buttons(notice, complete=True)]
+            return [*top, *_question(prompt), *_buttons(notice, complete=True)]
         case OutcomeUnknown():
             return [*top, *_lost(notice, notice.target)]
         case _:
@@ -63,43 +64,45 @@ def _open(notice: TicketNotice) -> list[Block]:
 
 
 def _who(notice: TicketNotice) -> str:
+    danger = wording.risk(notice)
     asked = f"*{wording.marked_name(notice.agent)}* asks {wording.deciders(notice.approvers)}"
     until = f"until {wording.moment(notice.deadline)}" if notice.deadline else "no deadline"
-    parts = [asked, until]
+    parts = [f"*{danger}*", asked, until] if danger else [asked, until]
     if notice.requester and notice.requester not in notice.approvers.people:
         parts.append(f"started by {wording.person(notice.requester)}")
     return "\n".join(filter(None, (DOT.join(parts), wording.votes(notice))))
 
 
 def _permission(notice: TicketNotice) -> list[Block]:
-    sheet = on_card(notice.arguments)
+    sheet = sheet_of(notice)
     return [
-        *_arguments(sheet, "Review shows everything."),
+        *argument_blocks(sheet, "Review shows everything."),
         *_says(notice),
-        *_buttons(notice, complete=sheet.complete),
+        *_untitled(notice),
+        *_buttons(notice, complete=sheet.complete and notice.declared.risk is not Risk.HIGH),
     ]
 
 
-def _arguments(sheet: Sheet, elsewhere: str) -> list[Block]:
-    blocks = [box("\n".join(sheet.lines))] if sheet.lines else []
-    blocks += [box(one.text, one.name, one.note) for one in sheet.boxes]
-    if not sheet.values:
-        blocks.append(context(plain("It takes no arguments.")))
-    if sheet.hidden:
-        blocks.append(section(plain(f"Not all of it fits here: {sheet.hidden}. {elsewhere}")))
-    return blocks
-
-
 def _says(notice: TicketNotice) -> list[Block]:
-    said = clip(one_line(notice.says), limits.QUOTE)
+    said = clip_prose(notice.says, limits.QUOTE)
     label = f"{wording.name(notice.agent)} says"
     return [quotation(said.text, label, said.note)] if said.text else []
 
 
-def _question(prompt: str) -> Block:
+def _untitled(notice: TicketNotice) -> list[Block]:
+    if not notice.declared.untitled:
+        return []
+    why = wording.name(notice.declared.untitled)
+    return [context(plain(f"Its tool could not describe this call: {why}."))]
+
+
+def _question(prompt: str) -> list[Block]:
+    """Return the question once more where the title is not all of it."""
+    if wording.fits_a_title(prompt):
+        return []
     asked = clip(prompt, limits.QUESTION, Style.BOX, breaks=limits.CARD_BREAKS)
     note = f"{asked.note}; Answer shows more" if asked.note else ""
-    return quotation(asked.text or "(empty)", "The question" if note else "", note)
+    return [quotation(asked.text or "(empty)", "The question" if note else "", note)]
 
 
 def _lost(notice: TicketNotice, target: OutcomeUnknown) -> list[Block]:
@@ -115,7 +118,7 @@ def _lost(notice: TicketNotice, target: OutcomeUnknown) -> list[Block]:
         f" {wording.moment(target.rerun_from)}; before that the first attempt may still be at work."
     )
     return [
-        *_arguments(on_card(notice.arguments), f"See: holdshort runs show {notice.run_ref}"),
+        *argument_blocks(sheet_of(notice), f"See: holdshort runs show {notice.run_ref}"),
         section(marked(told)),
         context(marked(rerun)),
     ]
@@ -138,13 +141,26 @@ def _buttons(notice: TicketNotice, *, complete: bool) -> list[Block]:
     first = ("Approve", names.APPROVE) if complete else ("Review", names.REVIEW)
     return [
         actions(
-            button(*first, token, style="primary", label=f"{first[0]} {about}"),
+            button(
+                *first,
+                token,
+                style="primary",
+                label=f"{first[0]} {about}",
+                confirm=_once_more(notice) if complete else None,
+            ),
             button("Deny", names.DENY, token, style="danger", label=f"Deny {about}"),
             button(
                 "Deny with reason", names.DENY_REASON, token, label=f"Deny with reason, {about}"
             ),
         )
     ]
+
+
+def _once_more(notice: TicketNotice) -> Block | None:
+    if notice.declared.risk is not Risk.MEDIUM:
+        return None
+    said = f"{wording.title(notice)}\n{wording.reference(notice)}"
+    return confirmation(wording.risk(notice), said, "Approve")
 
 
 def _ref(notice: TicketNotice) -> str:
@@ -165,9 +181,13 @@ def _foot(notice: TicketNotice, note: str) -> list[Block]:
 def _notification(notice: TicketNotice) -> str:
     agent = wording.marked_name(notice.agent)
     match notice.target:
-        case ToolPermission(tool=tool):
-            arguments = made_mrkdwn(summary(notice.arguments), limits.FALLBACK_PART)
-            asked = f"{agent} asks: run {wording.marked_name(tool)}? {arguments}"
+        case ToolPermission():
+            arguments = made_mrkdwn(
+                summary(notice.arguments, secret_of(notice)), limits.FALLBACK_PART
+            )
+            title = made_mrkdwn(wording.title(notice), limits.FALLBACK_PART)
+            danger = f"{wording.risk(notice)}{DOT}" if wording.risk(notice) else ""
+            asked = f"{agent} asks: {danger}{title} {arguments}"
         case RemoteInput(prompt=prompt):
             asked = f"{agent} asks: {mrkdwn(one_line(prompt), limits.FALLBACK_PART)}"
         case OutcomeUnknown(tool=tool):

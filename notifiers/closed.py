@@ -17,6 +17,7 @@ from engine.tickets import (
 from notifiers import limits, wording
 from notifiers.arguments import summary
 from notifiers.blocks import Block, Message, context, header, marked, message, plain, section
+from notifiers.sheet import secret_of
 from notifiers.text import clip, made_mrkdwn, quote
 
 _FOUND = {
@@ -24,6 +25,7 @@ _FOUND = {
     "not_happened": "It did not happen, so it may run again.",
     "abandon": "Given up: whether it happened stays unknown.",
 }
+_STOPS = ('?"', '!"', '."')
 
 
 def closed_card(
@@ -34,7 +36,9 @@ def closed_card(
     blocks.append(section(marked(who_and_when(notice, end))))
     if not brief:
         blocks += _what(notice, end)
-    small = [plain(wording.reference(notice))]
+    small = [
+        plain(" \u00b7 ".join(filter(None, (wording.risk(notice), wording.reference(notice)))))
+    ]
     if note:
         small.append(plain(clip(note, limits.QUOTE).text))
     return message(sentence(notice, end), [*blocks, context(*small)])
@@ -77,8 +81,9 @@ def sentence(notice: TicketNotice, end: Resolution) -> str:
         return f"Nobody decided: {about} {_silence(notice)} at {wording.time_of(end.at)}."
     if not _by_a_person(end):
         return f"{verdict(notice, end)}: {about}. The run ended before anyone decided."
-    parts = [f"{verdict(notice, end)} {wording.by(notice, end)}: {about}."]
-    parts += [made_mrkdwn(line, limits.FALLBACK_PART) for line in _lines(notice, end)]
+    stop = "" if about.endswith(_STOPS) else "."
+    parts = [f"{verdict(notice, end)} {wording.by(notice, end)}: {about}{stop}"]
+    parts += [made_mrkdwn(line, limits.FALLBACK_LINE) for line in _lines(notice, end, limits.SAID)]
     return " ".join(parts)
 
 
@@ -91,39 +96,40 @@ def _silence(notice: TicketNotice) -> str:
 
 
 def _what(notice: TicketNotice, end: Resolution) -> list[Block]:
-    lines = _lines(notice, end)
+    lines = _lines(notice, end, limits.QUOTE)
     blocks = [section(plain("\n".join(lines)))] if lines else []
     about = _about(notice)
     return [*blocks, context(plain(about))] if about else blocks
 
 
-def _lines(notice: TicketNotice, end: Resolution) -> list[str]:
-    return [line for line in (_said(end), _became(notice, end)) if line]
+def _lines(notice: TicketNotice, end: Resolution, limit: int) -> list[str]:
+    return [line for line in (_said(end, limit), _became(notice, end, limit)) if line]
 
 
-def _said(end: Resolution) -> str:
+def _said(end: Resolution, limit: int) -> str:
     """Return what the person said; a timeout's or a cancel's reason is the machine's, not said."""
     if end.timed_out or end.withdrawn:
         return ""
     match end.decision:
         case Deny(reason=reason):
-            return f"Reason: {quote(reason, limits.QUOTE)}" if reason else ""
+            return f"Reason: {quote(reason, limit)}" if reason else ""
         case Answer(value=value):
-            return f"Answer: {quote(value, limits.QUOTE)}"
+            return f"Answer: {quote(value, limit)}"
         case Settle(outcome=outcome, value=value):
             found = _FOUND[outcome]
-            return f"{found} {quote(value, limits.QUOTE)}" if value else found
+            return f"{found} {quote(value, limit)}" if value else found
         case Allow():
             return ""
         case _:
             assert_never(end.decision)
 
 
-def _became(notice: TicketNotice, end: Resolution) -> str:
+def _became(notice: TicketNotice, end: Resolution, limit: int) -> str:
     """Return what became of the call, where the decision let it run."""
     match end.decision:
         case Allow() | Settle(outcome="not_happened"):
-            return wording.effect(notice.effect) if notice.effect else ""
+            elsewhere = f"all of it: /holdshort show {clip(notice.ref, limits.REF).text}"
+            return wording.effect(notice.effect, elsewhere, limit) if notice.effect else ""
         case _:
             return ""
 
@@ -131,8 +137,9 @@ def _became(notice: TicketNotice, end: Resolution) -> str:
 def _about(notice: TicketNotice) -> str:
     match notice.target:
         case ToolPermission() | OutcomeUnknown():
-            return summary(notice.arguments)
+            return summary(notice.arguments, secret_of(notice))
         case RemoteInput(prompt=prompt):
-            return f"Asked: {quote(prompt, limits.SUMMARY)}"
+            fits = wording.fits_a_title(prompt)
+            return "" if fits else f"Asked: {quote(prompt, limits.SUMMARY)}"
         case _:
             assert_never(notice.target)

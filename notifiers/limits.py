@@ -20,6 +20,9 @@ ACTION_ID: Final = 255
 BUTTON_TEXT: Final = 75
 BUTTON_VALUE: Final = 2000
 BUTTON_LABEL: Final = 75
+CONFIRM_TITLE: Final = 100
+CONFIRM_TEXT: Final = 300
+CONFIRM_BUTTON: Final = 30
 INPUT_LENGTH: Final = 3000
 INPUT_LABEL: Final = 2000
 
@@ -34,9 +37,11 @@ CALLBACK_ID: Final = 255
 # only cut (slack-ruby/slack-api-ref, chat.update.json).
 UPDATE_TEXT: Final = 4000
 
-# `msg_blocks_too_long` is not documented; it was seen from about 13,200 characters in all
-# (https://github.com/slackapi/bolt-js/issues/2509). We count the whole JSON, which is stricter.
-MESSAGE_JSON: Final = 12_000
+# `msg_blocks_too_long` is not documented. It was seen from about 13,200 characters in one report
+# (https://github.com/slackapi/bolt-js/issues/2509) and at 11,341 characters of text alone in
+# another (https://github.com/slackapi/bolt-js/issues/2867). We count the whole JSON of the blocks,
+# keys, tokens and all, which is stricter.
+MESSAGE_JSON: Final = 11_000
 
 # Ours: what a person can take in on a phone before it must be reviewed instead.
 CARD_LINES: Final = 20
@@ -55,17 +60,28 @@ NAME: Final = 120
 """A longer argument name does not fit a label."""
 QUOTED_NAME: Final = 40
 """A longer name in quotes does not share a line with its value."""
+TITLE: Final = 130
+"""Someone's words as a title, of the closed card too: below HEADER_TEXT with what is around them."""
 QUESTION: Final = 1500
 QUOTE: Final = 300
 """The agent's words, a reason, an answer or a result, as quoted on a card."""
 SUMMARY: Final = 240
 """All arguments on one line: on a closed card, and in the phone's notification."""
 FALLBACK_PART: Final = 300
+SAID: Final = 160
+"""The same in a notification and in the owner's DM, with its note of what is cut."""
+FALLBACK_LINE: Final = 1200
+"""Room for such a line when everything in it is escaped."""
 PEOPLE: Final = 6
 """People named one by one before "and n more"."""
+DIRECT: Final = 8
+"""People who are asked one by one where there is no channel; Slack takes about a post a second."""
+DESCRIBED: Final = 80
+"""What a tool says of its call, as a title."""
 RESULT: Final = 2000
 REASON: Final = 500
 REF: Final = 12
+DIGEST: Final = 8
 SHORTEST_S: Final = 0.1
 MINUTE: Final = 60
 BOX_UNITS: Final = 2800

@@ -14,8 +14,10 @@ from engine.schema import Frozen, canonical_json
 from engine.tickets import RemoteInput, ToolPermission
 from engine.tokens import MAX_TOKEN_CHARS
 from notifiers import limits, names, wording
+from notifiers.arguments import read_rows, tell_secrets
 from notifiers.blocks import Block, context, marked, plain, quotation, section, stamped
 from notifiers.review import Page, paginate
+from notifiers.sheet import argument_blocks, secret_of, sheet_of
 from notifiers.text import Style, pieces
 
 View = dict[str, object]
@@ -55,7 +57,7 @@ def deny_form(notice: TicketNotice, *, channel: str = "", message: str = "") -> 
     """Return the form for a denial with a reason, which may stay empty."""
     word = "Decline" if isinstance(notice.target, RemoteInput) else "Deny"
     blocks = [
-        section(plain(wording.question(notice))),
+        *_what(notice),
         context(marked(_asked_by(notice))),
         _input(names.REASON_BLOCK, names.REASON_INPUT, "Why", limits.REASON, optional=True),
     ]
@@ -94,18 +96,29 @@ def review_form(
     """
     if not isinstance(notice.target, ToolPermission):
         raise ValueError("this ticket has nothing to approve")  # noqa: TRY004 - a value's kind
-    found = paginate(notice.arguments)
+    found = paginate(notice.arguments, secret_of(notice))
     shown = found[min(max(page, 1), len(found)) - 1]
     meta = _meta(notice, page=shown.number, channel=channel, message=message)
     submit = "Approve" if shown.last else "Next"
-    blocks = [*_review_head(notice, shown), *shown.blocks, *_review_end(shown)]
-    title = f"Page {shown.number} of {shown.of}"
+    blocks = [*_review_head(notice, shown), *shown.blocks, *_review_end(notice, shown)]
+    title = "Review" if shown.of == 1 else f"Page {shown.number} of {shown.of}"
     return _form(names.REVIEW_FORM, title, submit, blocks, meta)
 
 
 def pages(notice: TicketNotice) -> int:
     """Return how many pages the review has."""
-    return len(paginate(notice.arguments))
+    return len(paginate(notice.arguments, secret_of(notice)))
+
+
+def _what(notice: TicketNotice) -> list[Block]:
+    """Return what is about to be denied, as the card shows it."""
+    if isinstance(notice.target, RemoteInput):
+        return _whole_question(notice.target.prompt)
+    sheet = sheet_of(notice)
+    return [
+        section(plain(wording.title(notice))),
+        *argument_blocks(sheet, "Review, on the card, shows everything."),
+    ]
 
 
 def _meta(notice: TicketNotice, *, page: int = 1, channel: str, message: str) -> FormMeta:
@@ -116,7 +129,9 @@ def _meta(notice: TicketNotice, *, page: int = 1, channel: str, message: str) ->
 
 def _asked_by(notice: TicketNotice) -> str:
     until = f" \u00b7 until {wording.moment(notice.deadline)}" if notice.deadline else ""
-    return f"{wording.marked_name(notice.agent)} asks \u00b7 {wording.reference(notice)}{until}"
+    danger = f"*{wording.risk(notice)}* \u00b7 " if wording.risk(notice) else ""
+    asks = f"{wording.marked_name(notice.agent)} asks"
+    return f"{danger}{asks} \u00b7 {wording.reference(notice)}{until}"
 
 
 def _whole_question(prompt: str) -> list[Block]:
@@ -130,17 +145,17 @@ def _whole_question(prompt: str) -> list[Block]:
 
 
 def _review_head(notice: TicketNotice, page: Page) -> list[Block]:
-    asked = f"{wording.question(notice)} Page {page.number} of {page.of}."
-    return [section(plain(asked)), context(marked(_asked_by(notice)))]
+    title = [section(plain(wording.title(notice)))] if page.number == 1 else []
+    return [*title, context(marked(_asked_by(notice)))]
 
 
-def _review_end(page: Page) -> list[Block]:
-    said = (
-        "This is all of it. Approve runs exactly this."
-        if page.last
-        else f"Next shows page {page.number + 1}. Nothing is approved before the last page."
-    )
-    return [context(plain(said))]
+def _review_end(notice: TicketNotice, page: Page) -> list[Block]:
+    if not page.last:
+        said = f"Next shows page {page.number + 1}. Nothing is approved before the last page."
+        return [context(plain(said))]
+    secrets = tell_secrets(read_rows(notice.arguments, secret_of(notice)))
+    small = [plain(secrets)] if secrets else []
+    return [context(*small, plain("This is all of it. Approve runs exactly this."))]
 
 
 def _input(block: str, action: str, label: str, most: int, *, optional: bool = False) -> Block:

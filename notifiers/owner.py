@@ -5,6 +5,7 @@ from typing import assert_never
 
 from engine.cards import OutcomeNotice, Receipt, Role, TicketNotice
 from engine.runs import RunStatus
+from engine.tickets import RemoteInput
 from notifiers import limits, wording
 from notifiers.blocks import Block, Message, context, marked, message, plain, quotation, section
 from notifiers.closed import sentence
@@ -54,11 +55,18 @@ def _small(said: str, notice: TicketNotice) -> Message:
 
 
 def _waits(notice: TicketNotice) -> str:
+    about = _about(notice)
     if notice.resolution is not None:
-        return sentence(notice, notice.resolution)
-    about = made_mrkdwn(wording.question(notice), limits.FALLBACK_PART)
+        # How it ended is a message of its own, or what the owner did and was told of.
+        return f"No longer waiting: {about}{_link(notice.ask)}"
     until = f" \u00b7 until {wording.moment(notice.deadline)}" if notice.deadline else ""
     return f"Waiting for {_whom(notice)}: {about}{_link(notice.ask)}{until}"
+
+
+def _about(notice: TicketNotice) -> str:
+    title = made_mrkdwn(wording.title(notice), limits.FALLBACK_PART)
+    asks = isinstance(notice.target, RemoteInput)
+    return f"{wording.marked_name(notice.agent)} asks {title}" if asks else title
 
 
 def _whom(notice: TicketNotice) -> str:
@@ -75,5 +83,5 @@ def _link(ask: Receipt | None) -> str:
 
 def _ended(notice: TicketNotice) -> str:
     if notice.resolution is None:
-        return f"Still open: {made_mrkdwn(wording.question(notice), limits.FALLBACK_PART)}"
+        return f"Still open: {_about(notice)}"
     return sentence(notice, notice.resolution)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from engine.schema import Json
 from notifiers import limits
-from notifiers.arguments import Box, Row, read_rows
+from notifiers.arguments import NO_SECRET, Box, Row, Secret, read_rows
 from notifiers.blocks import Block, box, context, plain
 from notifiers.text import Style, pieces, units
 
@@ -24,9 +24,9 @@ class Page:
         return self.number == self.of
 
 
-def paginate(arguments: Json) -> tuple[Page, ...]:
+def paginate(arguments: Json, secret: Secret = NO_SECRET) -> tuple[Page, ...]:
     """Return all pages; there is at least one."""
-    filled = list(_fill(_boxes(read_rows(arguments))))
+    filled = list(_fill(_boxes(read_rows(arguments, secret))))
     if not filled:
         filled = [[context(plain("It takes no arguments."))]]
     return tuple(

@@ -1,6 +1,6 @@
 """Shows cards in Slack: where a card goes, and how it is kept up to date."""
 
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from slack_sdk.web.async_client import AsyncWebClient
@@ -9,6 +9,7 @@ from engine.cards import Notice, OutcomeNotice, Receipt, Role, TicketNotice
 from engine.errors import DeliveryError
 from engine.identity import Via
 from engine.ids import PersonId
+from notifiers import limits
 from notifiers.blocks import Message
 from notifiers.calls import SlackCalls
 from notifiers.card import ask_card, short_card
@@ -18,15 +19,18 @@ from notifiers.wording import is_slack_person
 
 _NOT_SHOWN = Receipt(place="", id="", shown=False)
 _ALONE = "Nobody else sees this card: no channel took it, so tell those who may decide."
+_DIRECT = "D"
+"""What the ids of DMs begin with (https://docs.slack.dev/reference/objects/conversation-object)."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Somewhere a card may go; without a channel it is the owner's DM."""
+    """Somewhere a card may go: a channel, or a person's DM."""
 
     called: str
     channel: str = ""
     thread: str = ""
+    person: PersonId | None = None
 
 
 class SlackNotifier:
@@ -71,27 +75,47 @@ class SlackNotifier:
         if notice.resolution is not None:
             return _NOT_SHOWN
         refused: list[str] = []
-        for place in self._places(notice):
-            try:
-                return await self._post_card(notice, place, refused)
-            except CallError as error:
-                if error.kind is not Refusal.PLACE:
-                    raise
-                refused.append(f"{place.called} refused it ({error.code})")
+        again = [_again(known)] if known is not None and known.place.startswith(_DIRECT) else []
+        for places in (*again, *self._rounds(notice)):
+            posted = await self._post_to_each(notice, places, refused)
+            if posted:
+                return posted[0].model_copy(update={"also": tuple(posted[1:])})
         raise DeliveryError(f"no place took the card: {'; '.join(refused)}", permanent=True)
 
-    def _places(self, notice: TicketNotice) -> Iterator[_Place]:
-        """Yield where a card may go, best first (DESIGN section 5)."""
+    def _rounds(self, notice: TicketNotice) -> Iterator[tuple[_Place, ...]]:
+        """Yield where a card may go, best first (DESIGN section 5).
+
+        Where there is no channel, each of those who may decide has the card in their DM.
+        """
         origin = notice.origin
         from_slack = origin.via is Via.SLACK and bool(origin.channel)
         if from_slack:
-            yield _Place("the run's own channel", origin.channel, origin.thread)
+            yield (_Place("the run's own channel", origin.channel, origin.thread),)
         if self._channel and not (from_slack and origin.channel == self._channel):
-            yield _Place("the configured channel", self._channel)
-        yield _Place("the owner's DM")
+            yield (_Place("the configured channel", self._channel),)
+        deciders = _deciders(notice)
+        if deciders:
+            yield tuple(_dm(who, notice) for who in deciders)
+        if notice.owner not in deciders:
+            yield (_dm(notice.owner, notice),)
+
+    async def _post_to_each(
+        self, notice: TicketNotice, places: Sequence[_Place], refused: list[str]
+    ) -> list[Receipt]:
+        """Post the card to every place that takes it; what comes of the first decides a retry."""
+        posted: list[Receipt] = []
+        for place in places:
+            try:
+                posted.append(await self._post_card(notice, place, refused))
+            except CallError as error:
+                if error.kind is Refusal.PLACE:
+                    refused.append(f"{place.called} refused it ({error.code})")
+                elif not posted:
+                    raise
+        return posted
 
     async def _post_card(self, notice: TicketNotice, place: _Place, refused: list[str]) -> Receipt:
-        channel = place.channel or await self._room(notice.owner)
+        channel = place.channel or await self._room(place.person or notice.owner)
         note = _note(notice, place, refused)
         posted = await _full_or_short(
             notice,
@@ -136,7 +160,7 @@ class SlackNotifier:
             return True
         if notice.ask is not None and notice.ask.shown:
             return notice.ask.place == await self._room(notice.owner)
-        return next(self._places(notice)).channel == ""
+        return any(place.person == notice.owner for place in next(self._rounds(notice)))
 
     async def _tell_owner(self, notice: Notice, made: Message, known: Receipt | None) -> Receipt:
         if known is None:
@@ -160,9 +184,39 @@ class SlackNotifier:
 def _note(notice: TicketNotice, place: _Place, refused: list[str]) -> str:
     """Say on the card why it is here, if a better place refused it."""
     parts = [f"Here because {'; '.join(refused)}."] if refused else []
-    if not place.channel and not notice.approvers.just(notice.owner):
-        parts.append(_ALONE)
-    return " ".join(parts)
+    if place.person is not None:
+        parts.append(_who_has_it(notice, place.person))
+    return " ".join(parts).rstrip()
+
+
+def _who_has_it(notice: TicketNotice, reader: PersonId) -> str:
+    who, reached = notice.approvers, _deciders(notice)
+    if who.just(reader):
+        return ""
+    if reader not in reached:
+        return _ALONE
+    if who.crowd or who.on_call:
+        return f"Without a channel, this card went to {len(reached)} of those it asks, by name."
+    if len(who.people) == 1:
+        return ""
+    return f"Without a channel, this card went to {len(reached)} of the {len(who.people)} it asks."
+
+
+def _deciders(notice: TicketNotice) -> tuple[PersonId, ...]:
+    """Return the people on Slack who may decide, the owner first, and no more than a few."""
+    who = notice.approvers
+    barred = notice.requester if who.four_eyes else ""
+    able = [one for one in who.people if is_slack_person(one) and one != barred]
+    return tuple(sorted(able, key=lambda one: one != notice.owner)[: limits.DIRECT])
+
+
+def _dm(who: PersonId, notice: TicketNotice) -> _Place:
+    return _Place("the owner's DM" if who == notice.owner else f"{who}'s DM", person=who)
+
+
+def _again(known: Receipt) -> tuple[_Place, ...]:
+    """Return the DM of a card that is gone, so that nobody else is sent it twice."""
+    return (_Place("the same DM", known.place),)
 
 
 async def _full_or_short(

@@ -1,9 +1,10 @@
 r"""Untrusted text made inert: what cannot be seen is shown, what could act is taken apart.
 
 Whatever is invisible, reorders its neighbours or passes for a space appears as ``\u{202E}``. The
-mapping loses nothing: a literal ``\u{`` is itself shown as ``\u{5C}u{``. A text is cut only
-between atoms, so never inside an escape, an entity, a surrogate pair or an emoji with its
-modifiers, and a cut text always tells how much it hides.
+mapping loses nothing: a literal ``\u{`` is itself shown as ``\u{5C}u{``. Spaces that would push
+what follows onto a line of its own are counted: ``\u{20x48}``. A text is cut only between atoms,
+so never inside an escape, an entity, a surrogate pair or an emoji with its modifiers, and a cut
+text always tells how much it hides.
 """
 
 import re
@@ -23,6 +24,8 @@ class Style(Enum):
     """A preformatted box: newlines and tabs are kept."""
     QUOTED = "quoted"
     """Between double quotes: they and the backslash get a backslash, as in JSON."""
+    NAME = "name"
+    """A name in plain_text, spelled as the same name is in mrkdwn."""
     MRKDWN = "mrkdwn"
     """Inside mrkdwn: entities, and no character that formats."""
     MADE = "made"
@@ -67,21 +70,32 @@ _CLUSTER = 8
 _LETTERS = (
     "\u00c0-\u024f\u0400-\u0481\u048a-\u052f\u3041-\u3096\u30a1-\u30fa\u4e00-\u9ffc\uac00-\ud7a3"
 )
-_CALM = "A-Za-z0-9 .,/@#%^()\\[\\]{}+=|;?!'$\\-" + _LETTERS
+_CALM = "A-Za-z0-9.,/@#%^()\\[\\]{}+=|;?!'$\\-" + _LETTERS
 _SPECIAL = {
     Style.LINE: '<>*~`_:"',
-    Style.BOX: '<>*~`_:"\n\t',
+    Style.BOX: '<>*~`_:"\n',
     Style.QUOTED: "<>*~`_:",
     Style.MADE: '<>*~`_:"',
+    Style.NAME: '<>"',
     Style.MRKDWN: '"',
     Style.MADE_MRKDWN: '"',
 }
+# So many blanks in a row stand as they are. In a box that is an indentation; what was made inert
+# before has none too many.
+_SPACE = "(?<!  ) "
+_BLANK = {
+    Style.BOX: "(?<! {24}) |(?<!\t{6})\t",
+    Style.MADE: " ",
+    Style.MADE_MRKDWN: " ",
+}
 _RUNS = {
-    style: re.compile(f"[{more}{_CALM}]+(?=[{more}{_CALM}]|\\Z)")
+    style: re.compile(f"(?:[{more}{_CALM}]|{_BLANK.get(style, _SPACE)})+(?=[{more}{_CALM} \t]|\\Z)")
     for style, more in _SPECIAL.items()
 }
+_PADDING = re.compile("(?<=  ) +")
+_BOX_PADDING = re.compile("(?<= {24}) +|(?<=\t{6})\t+")
 _LITERAL_ESCAPE = re.compile(r"\\(?=u\{)")
-_MADE_ESCAPE = re.compile(r"\\u\{[0-9A-F]{1,6}\}")
+_MADE_ESCAPE = re.compile(r"\\u\{[0-9A-F]{1,6}(?:x[0-9]+)?\}")
 # Slack decodes these three (https://docs.slack.dev/messaging/formatting-message-text), and its
 # pages do not say in which kinds of text.
 _LITERAL_ENTITY = re.compile(r"&(?=(?:amp|lt|gt);)")
@@ -91,6 +105,7 @@ _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _FORMATS = frozenset("*~`")
 _MADE = frozenset({Style.MADE, Style.MADE_MRKDWN})
 _MRKDWN = frozenset({Style.MRKDWN, Style.MADE_MRKDWN})
+_NO_FORMAT = _MRKDWN | {Style.NAME}
 
 
 def units(text: str) -> int:
@@ -160,10 +175,28 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-def quote(text: str, limit: int) -> str:
-    """Return prose in double quotes on one line, with a note if some is hidden."""
-    part = clip(one_line(text), limit, Style.QUOTED)
-    return f'"{part.text}"' + (f" ({part.note})" if part.note else "")
+def clip_prose(text: str, limit: int, style: Style = Style.LINE) -> Clip:
+    """Return the beginning of prose on one line; what is counted are the text's own characters."""
+    part = clip(one_line(text), limit, style)
+    shown = len(text) if part.complete else _reached(text, part.shown)
+    return Clip(part.text, shown, len(text))
+
+
+def _reached(text: str, shown: int) -> int:
+    """Return how many characters of a text the first ``shown`` on one line stand for."""
+    for word in re.finditer(r"\S+", text):
+        if shown <= len(word[0]):
+            return word.start() + shown
+        shown -= len(word[0]) + 1
+    return len(text)
+
+
+def quote(text: str, limit: int, elsewhere: str = "") -> str:
+    """Return prose in double quotes on one line; if some is hidden, how much, and where it is."""
+    part = clip_prose(text, limit, Style.QUOTED)
+    if part.complete:
+        return f'"{part.text}"'
+    return f'"{part.text}" ({part.note}{elsewhere and f"; {elsewhere}"})'
 
 
 def mrkdwn(text: str, limit: int, style: Style = Style.MRKDWN) -> str:
@@ -211,17 +244,27 @@ def _atoms(text: str, style: Style) -> Iterator[tuple[str, str, bool]]:
     """Yield what must not be cut, raw and as it is shown, and whether it may be cut after all."""
     at, last = 0, len(text)
     run, made = _RUNS[style], style in _MADE
+    padding = _BOX_PADDING if style is Style.BOX else _PADDING
     while at < last:
         calm = run.match(text, at)
         if calm:
             at = calm.end()
             yield calm[0], calm[0], True
             continue
+        pushes = None if made else padding.match(text, at)
+        if pushes:
+            at = pushes.end()
+            yield pushes[0], _show_padding(pushes[0]), False
+            continue
         kept = _MADE_ESCAPE.match(text, at) if made else None
         end = kept.end() if kept else _cluster_end(text, at)
         raw = text[at:end]
         yield raw, kept[0] if kept else _show_cluster(text, at, end, style), False
         at = end
+
+
+def _show_padding(run: str) -> str:
+    return escape(run) if len(run) == 1 else f"{escape(run[0])[:-1]}x{len(run)}}}"
 
 
 def _cluster_end(text: str, at: int) -> int:
@@ -286,12 +329,12 @@ def _show_ascii(text: str, at: int, style: Style) -> str:
     spells = _LITERAL_ESCAPE.match(text, at) or _LITERAL_ENTITY.match(text, at)
     if spells and style not in _MADE:
         return escape(character)
-    return _show_mrkdwn(text, at) if style in _MRKDWN else character
+    if style in _NO_FORMAT and _formats(text, at):
+        return escape(character)
+    return _ENTITIES.get(character, character) if style in _MRKDWN else character
 
 
-def _show_mrkdwn(text: str, at: int) -> str:
+def _formats(text: str, at: int) -> bool:
     character = text[at]
     lone = character == "_" and not _WORD.match(text, at)
-    if character in _FORMATS or lone or _EMOJI_NAME.match(text, at):
-        return escape(character)
-    return _ENTITIES.get(character, character)
+    return lone or character in _FORMATS or _EMOJI_NAME.match(text, at) is not None

@@ -8,24 +8,30 @@ from engine.cards import Effect, EffectState, TicketNotice
 from engine.entries import CallOutcome
 from engine.identity import Actor, Approvers, Via, Vote
 from engine.ids import PersonId
-from engine.tickets import Allow, OutcomeUnknown, RemoteInput, Resolution, ToolPermission
+from engine.tickets import Allow, OutcomeUnknown, RemoteInput, Resolution, Risk, ToolPermission
 from notifiers import limits
-from notifiers.text import Style, clip, mrkdwn, one_line
+from notifiers.text import Style, clip, made_mrkdwn, mrkdwn, one_line, quote, units
 
 _SLACK_ID = re.compile(r"[UW][A-Z0-9]+\Z")
 _GROUP_ID = re.compile(r"S[A-Z0-9]+\Z")
 _CHANNEL_ID = re.compile(r"[CG][A-Z0-9]+\Z")
 _NAME = 80
+_RISKS = {
+    Risk.LOW: "Low risk",
+    Risk.MEDIUM: "\U0001f7e0 Medium risk",
+    Risk.HIGH: "\U0001f534 HIGH RISK",
+}
 
 
 def name(text: str) -> str:
     """Return an agent's or a tool's name for plain text."""
-    return clip(text, _NAME).text
+    part = clip(text, _NAME, Style.NAME)
+    return part.text if part.complete else f"{part.text}\u2026"
 
 
 def marked_name(text: str) -> str:
-    """Return an agent's or a tool's name for mrkdwn."""
-    return mrkdwn(text, _NAME)
+    """Return the same name for mrkdwn, where it reads the same."""
+    return made_mrkdwn(name(text), 6 * _NAME)
 
 
 def is_slack_person(who: PersonId) -> bool:
@@ -141,19 +147,56 @@ def duration(seconds: float | None) -> str:
     return f"{minutes} min {rest} s"
 
 
-def subject(notice: TicketNotice) -> str:
-    """Return what a ticket is about in a few words, for plain text."""
+def title(notice: TicketNotice) -> str:
+    """Return what is asked, for plain text, to those whom it concerns."""
     match notice.target:
-        case ToolPermission(tool=tool) | OutcomeUnknown(tool=tool):
-            return name(tool)
         case RemoteInput():
-            return f"{name(notice.agent)}'s question"
+            return subject(notice)
+        case ToolPermission():
+            return f"Run {subject(notice)}?"
+        case OutcomeUnknown():
+            return f"Did {subject(notice)} happen?"
         case _:
             assert_never(notice.target)
 
 
+def subject(notice: TicketNotice) -> str:
+    """Return what a ticket is about in a few words, for plain text."""
+    match notice.target:
+        case ToolPermission(tool=tool) | OutcomeUnknown(tool=tool):
+            called, said = name(tool), notice.declared.title
+            return f"{called} {_in_short(said, _room(called))}" if said.strip() else called
+        case RemoteInput(prompt=prompt):
+            return _in_short(prompt, limits.TITLE)
+        case _:
+            assert_never(notice.target)
+
+
+def _room(called: str) -> int:
+    return min(limits.DESCRIBED, limits.TITLE - units(called))
+
+
+def _in_short(said: str, room: int) -> str:
+    """Return someone's words in quotes, so that they pass for no word of ours."""
+    part = clip(one_line(said), room, Style.QUOTED)
+    return f'"{part.text}"' if part.complete else f'"{part.text}\u2026"'
+
+
+def risk(notice: TicketNotice) -> str:
+    """Return how risky a call is, by its tool's word; empty where the tool says nothing.
+
+    The colour adds to the words and says nothing by itself.
+    """
+    return _RISKS[notice.declared.risk] if notice.declared.risk is not None else ""
+
+
+def fits_a_title(prompt: str) -> bool:
+    """Tell whether a title shows all of a question, as it is."""
+    return prompt == one_line(prompt) and clip(prompt, limits.TITLE, Style.QUOTED).complete
+
+
 def question(notice: TicketNotice) -> str:
-    """Return what is asked, for plain text."""
+    """Return what kind of thing is asked, for plain text: nothing of what it contains."""
     match notice.target:
         case ToolPermission(tool=tool):
             return f"Run {name(tool)}?"
@@ -165,8 +208,12 @@ def question(notice: TicketNotice) -> str:
             assert_never(notice.target)
 
 
-def effect(what: Effect) -> str:
-    """Return what became of a call that may run, for plain text: no more than is known."""
+def effect(what: Effect, elsewhere: str = "", limit: int = limits.QUOTE) -> str:
+    """Return what became of a call that may run, for plain text: no more than is known.
+
+    ``elsewhere`` says where a result can be read of which only the beginning fits ``limit``;
+    with a limit of 0 nothing of it is quoted.
+    """
     match what.state:
         case EffectState.PENDING:
             return "Not started yet."
@@ -175,14 +222,14 @@ def effect(what: Effect) -> str:
         case EffectState.UNKNOWN:
             return "Outcome unknown: it was started, and its result was lost."
         case EffectState.FINISHED:
-            return _finished(what)
+            return _finished(what, elsewhere, limit)
         case _:
             assert_never(what.state)
 
 
-def _finished(what: Effect) -> str:
+def _finished(what: Effect, elsewhere: str, limit: int) -> str:
     took = duration(what.seconds)
-    said = f": {_result(what.text)}" if what.text else "."
+    said = f": {quote(what.text, limit, elsewhere)}" if what.text and limit else "."
     match what.outcome:
         case CallOutcome.SUCCEEDED:
             return (f"Ran in {took}" if took else "Ran") + said
@@ -198,15 +245,14 @@ def _finished(what: Effect) -> str:
             assert_never(what.outcome)
 
 
-def _result(text: str) -> str:
-    """Return a result in quotes. What comes here may be cut already, so no total is told."""
-    part = clip(one_line(text), limits.QUOTE, Style.QUOTED)
-    return f'"{part.text}"' if part.complete else f'"{part.text}" (shortened)'
-
-
 def reference(notice: TicketNotice) -> str:
     """Return the small print: what to type, and what exactly is decided."""
     shown = clip(notice.ref, _NAME).text
     if isinstance(notice.target, RemoteInput):
         return shown
-    return f"{shown} \u00b7 args {clip(notice.digest, 8).text}"
+    return f"{shown} \u00b7 {short_digest(notice.digest)}"
+
+
+def short_digest(digest: str) -> str:
+    """Return what a person compares: the same on the card, in the forms and in the events."""
+    return f"args {clip(digest, limits.DIGEST).text}"

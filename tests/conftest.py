@@ -4,3 +4,5 @@ from hypothesis import settings
 
 settings.register_profile("holdshort", deadline=None)
 settings.load_profile("holdshort")
+
+pytest_plugins = ["tests.leaks.plugin"]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 
-from aiohttp import web
+from aiohttp import ClientConnectionResetError, web
 
 from bot.local_slack.changes import Change, Feed
 
@@ -17,11 +18,13 @@ async def stream(request: web.Request, feed: Feed, after: int) -> web.StreamResp
         headers={"Content-Type": "text/event-stream", "Cache-Control": "no-store"}
     )
     # The watch begins before the headers go out: whoever has seen them misses nothing after.
-    with feed.watching(after) as queue:
+    # One that leaves while it is written to has simply left.
+    with feed.watching(after) as queue, suppress(ClientConnectionResetError):
         await response.prepare(request)
         await response.write(b": watching\n\n")
         while True:
             await response.write(await _next(queue))
+    return response
 
 
 async def _next(queue: asyncio.Queue[Change]) -> bytes:

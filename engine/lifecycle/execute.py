@@ -140,6 +140,7 @@ def _lost_ticket(
         opened_at=draft.now,
         deadline=None,
         approvers=approvers.resolve(run.owner),
+        declared=call.declared,
         requester=run.requester,
     )
 

@@ -191,5 +191,6 @@ def _open(draft: Draft, call: ToolCall, target: AwaitTarget, digest: str, asking
             deadline=draft.now + asking.timeout,
             approvers=approvers.resolve(run.owner),
             requester=run.requester,
+            declared=call.declared,
         )
     )

@@ -1,10 +1,13 @@
 -- The embedded store. Moments are integer microseconds since 1970 (UTC), so that they come back
 -- exactly. A run has a number (its rowid) under which its other rows are kept: integers keep the
--- rows of recent runs together, where random ids would touch a page each. No foreign keys: nothing
--- is ever deleted but holds, and a check would cost a look-up per row.
+-- rows of recent runs together, where random ids would touch a page each. No foreign keys: a run is
+-- only ever deleted with all its rows, and a check would cost a look-up per row.
+--
+-- A store that is there already is given what it lacks of this whenever it is opened. So whatever
+-- is added here must be nothing to an older Holdshort; else it is a new version.
 
 -- body last: whoever reads the columns before it does not read its overflow pages.
-CREATE TABLE runs (
+CREATE TABLE IF NOT EXISTS runs (
     number          INTEGER PRIMARY KEY,
     id              TEXT NOT NULL UNIQUE,
     version         INTEGER NOT NULL,
@@ -14,7 +17,8 @@ CREATE TABLE runs (
     concurrency_key TEXT NOT NULL,
     priority        INTEGER NOT NULL,
     -- Claimable from here on. While the run is claimed this is the end of the lease, so that one
-    -- index finds both the runs nobody holds and those whose holder was lost.
+    -- index finds both the runs nobody holds and those whose holder was lost. While the run waits:
+    -- since when.
     ready_at        INTEGER NOT NULL,
     -- Another run holds the concurrency key. Kept as a fact, so that a claim need not pass over
     -- every run that queues behind a held key.
@@ -26,23 +30,27 @@ CREATE TABLE runs (
     body            TEXT NOT NULL
 ) STRICT;
 
-CREATE INDEX runs_queue ON runs (priority, ready_at) WHERE status = 'queued' AND blocked = 0;
-CREATE INDEX runs_of_key ON runs (concurrency_key, blocked, priority DESC, ready_at)
+CREATE INDEX IF NOT EXISTS runs_queue ON runs (priority, ready_at) WHERE status = 'queued' AND blocked = 0;
+CREATE INDEX IF NOT EXISTS runs_of_key ON runs (concurrency_key, blocked, priority DESC, ready_at)
     WHERE status = 'queued' AND concurrency_key <> '';
-CREATE INDEX runs_deadline ON runs (deadline) WHERE deadline IS NOT NULL;
-CREATE INDEX runs_status ON runs (status);
-CREATE INDEX runs_agent ON runs (agent, status);
-CREATE INDEX runs_owner ON runs (owner, status);
+CREATE INDEX IF NOT EXISTS runs_deadline ON runs (deadline) WHERE deadline IS NOT NULL;
+CREATE INDEX IF NOT EXISTS runs_waiting ON runs (ready_at) WHERE status = 'waiting';
+CREATE INDEX IF NOT EXISTS runs_status ON runs (status);
+CREATE INDEX IF NOT EXISTS runs_agent ON runs (agent, status);
+CREATE INDEX IF NOT EXISTS runs_owner ON runs (owner, status);
+-- Of an ended run ready_at is when it ended.
+CREATE INDEX IF NOT EXISTS runs_ended ON runs (ready_at)
+    WHERE status IN ('succeeded', 'failed', 'cancelled');
 
 -- Which run holds a concurrency key: from its first claim until it ends.
-CREATE TABLE holds (
+CREATE TABLE IF NOT EXISTS holds (
     key TEXT PRIMARY KEY,
     run INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 -- One row per commit: its name, so that a retry after a lost reply is recognised, and its events.
 -- place = run number * 2^20 + version: the rows of a run lie together and need no second index.
-CREATE TABLE commits (
+CREATE TABLE IF NOT EXISTS commits (
     place    INTEGER PRIMARY KEY,
     id       TEXT NOT NULL,
     last_seq INTEGER NOT NULL,
@@ -50,7 +58,7 @@ CREATE TABLE commits (
 ) STRICT;
 
 -- Write-once rows of a run: inputs, responses, arguments, results.
-CREATE TABLE records (
+CREATE TABLE IF NOT EXISTS records (
     run   INTEGER NOT NULL,
     entry INTEGER NOT NULL,
     kind  TEXT NOT NULL,
@@ -60,21 +68,25 @@ CREATE TABLE records (
 ) STRICT;
 
 -- Closed tickets. Open ones are in the run's body.
-CREATE TABLE tickets (
+CREATE TABLE IF NOT EXISTS tickets (
     approval TEXT NOT NULL UNIQUE,
     run      INTEGER NOT NULL,
     body     TEXT NOT NULL
 ) STRICT;
 
+CREATE INDEX IF NOT EXISTS tickets_of_run ON tickets (run);
+
 -- What people type. Whether a ref is live is read from its run and ticket, so ending a run does
 -- not rewrite its refs.
-CREATE TABLE refs (
+CREATE TABLE IF NOT EXISTS refs (
     ref      TEXT PRIMARY KEY,
     run      INTEGER NOT NULL,
     approval TEXT
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE keys (
+CREATE INDEX IF NOT EXISTS refs_of_run ON refs (run);
+
+CREATE TABLE IF NOT EXISTS keys (
     scope   TEXT NOT NULL,
     key     TEXT NOT NULL,
     body    TEXT NOT NULL,
@@ -84,7 +96,9 @@ CREATE TABLE keys (
     PRIMARY KEY (scope, key)
 ) STRICT, WITHOUT ROWID;
 
-CREATE TABLE cards (
+CREATE INDEX IF NOT EXISTS keys_of_start ON keys (run) WHERE scope >= 'start:';
+
+CREATE TABLE IF NOT EXISTS cards (
     number    INTEGER PRIMARY KEY,
     run       INTEGER NOT NULL,
     subject   TEXT NOT NULL,
@@ -103,4 +117,4 @@ CREATE TABLE cards (
     UNIQUE (run, subject, role, notifier, duplicate)
 ) STRICT;
 
-CREATE INDEX cards_behind ON cards (due_at) WHERE wanted > shown;
+CREATE INDEX IF NOT EXISTS cards_behind ON cards (due_at) WHERE wanted > shown;

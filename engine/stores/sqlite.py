@@ -16,8 +16,15 @@ from engine.entries import Record
 from engine.events import RunEvent
 from engine.ids import ApprovalId, Clock, Ref, RunId, utc_now
 from engine.runs import Run
-from engine.store import Change, Claim, Done, Found, Loaded, Page, RunFilter
-from engine.stores import sqlite_cards, sqlite_claims, sqlite_commit, sqlite_reads
+from engine.store import Change, Claim, Done, Found, Gauges, Loaded, Page, RunFilter
+from engine.stores import (
+    sqlite_cards,
+    sqlite_claims,
+    sqlite_commit,
+    sqlite_gauges,
+    sqlite_purge,
+    sqlite_reads,
+)
 from engine.stores.sqlite_bell import Bell
 from engine.stores.sqlite_database import (
     MEMORY,
@@ -28,7 +35,7 @@ from engine.stores.sqlite_database import (
     open_database,
 )
 from engine.stores.sqlite_rows import OnUndecodable, Readable
-from engine.stores.sqlite_thread import DatabaseThread
+from engine.stores.sqlite_thread import DatabaseThread, Writes
 
 DEFAULT_BUSY = timedelta(milliseconds=500)
 """How long a write waits for another process's; Slack wants an answer to a click within 3 s."""
@@ -97,6 +104,7 @@ class SqliteStore:
         """Check and write a change; durable when it returns."""
         return await self._thread.run(
             lambda database: sqlite_commit.commit(database, change, claim, self._clock),
+            writes=Writes.FULL,
             after=lambda done: self._ring_if(not done.replayed),
         )
 
@@ -140,13 +148,15 @@ class SqliteStore:
     async def heartbeat(self, claim: Claim, lease: timedelta) -> Claim:
         """Extend a claim."""
         return await self._thread.run(
-            lambda database: sqlite_claims.heartbeat(database, claim, lease, self._clock)
+            lambda database: sqlite_claims.heartbeat(database, claim, lease, self._clock),
+            writes=Writes.LITE,
         )
 
     async def release(self, claim: Claim, retry_at: datetime | None = None) -> None:
         """Give a claim back; with ``retry_at`` the run is not ready before then."""
         await self._thread.run(
             lambda database: sqlite_claims.release(database, claim, retry_at, self._clock),
+            writes=Writes.LITE,
             after=lambda _: self._bell.ring(),
         )
 
@@ -168,17 +178,21 @@ class SqliteStore:
         """Record what a card shows now and where."""
         await self._thread.run(
             lambda database: sqlite_cards.shown(database, card, version, receipt, self._clock),
+            writes=Writes.LITE,
             after=self._ring_if,
         )
 
     async def card_failed(self, card: Card, retry_at: datetime) -> None:
         """Give the lease back; the card is not due before ``retry_at``."""
-        await self._thread.run(lambda database: sqlite_cards.failed(database, card, retry_at))
+        await self._thread.run(
+            lambda database: sqlite_cards.failed(database, card, retry_at), writes=Writes.LITE
+        )
 
     async def adopt_card(self, key: CardKey, receipt: Receipt) -> None:
         """Make a card row for a second post of a card."""
         await self._thread.run(
             lambda database: sqlite_cards.adopt(database, key, receipt, self._clock),
+            writes=Writes.LITE,
             after=self._ring_if,
         )
 
@@ -205,6 +219,20 @@ class SqliteStore:
         return await self._thread.run(
             lambda database: sqlite_reads.next_due(database, self._clock, self._readable)
         )
+
+    async def purge(self, older_than: datetime, limit: int, *, dry_run: bool = False) -> int:
+        """Remove, wholly and in one step, up to ``limit`` runs that ended before a moment.
+
+        The file does not shrink: what they took up is used again.
+        """
+        return await self._thread.run(
+            lambda database: sqlite_purge.purge(database, older_than, limit, dry_run=dry_run),
+            writes=Writes.NOTHING if dry_run else Writes.FULL,
+        )
+
+    async def gauges(self) -> Gauges:
+        """Count what is live, along indexes."""
+        return await self._thread.run(lambda database: sqlite_gauges.read(database, self._clock))
 
     async def close(self) -> None:
         """Let queued operations finish, then close the file."""

@@ -31,7 +31,11 @@ UPDATE runs SET version = :version, status = :status, deadline = :deadline, body
     blocked = EXISTS (
         SELECT 1 FROM holds WHERE holds.key = :key AND holds.run <> runs.number
     ),
-    ready_at = CASE WHEN worker IS NULL OR :frees THEN :now ELSE ready_at END,
+    ready_at = CASE
+        WHEN status = 'waiting' AND :status = 'waiting' THEN ready_at
+        WHEN worker IS NULL OR :frees THEN :now
+        ELSE ready_at
+    END,
     worker = CASE WHEN :frees THEN NULL ELSE worker END,
     losses = CASE WHEN :fence IS NULL THEN losses ELSE 0 END
 WHERE id = :id AND version = :expected
@@ -88,7 +92,7 @@ WHERE NOT EXISTS (SELECT 1 FROM holds WHERE holds.key = :key) AND number = (
 
 
 def commit(database: Database, change: Change, claim: Claim | None, clock: Clock) -> Done:
-    """Commit one change in a transaction of its own."""
+    """Commit one change: in a transaction of its own, or as its part of a group."""
     with database.transaction(Sync.FULL):
         return write_change(database, change, claim, clock)
 

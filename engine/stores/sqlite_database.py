@@ -64,6 +64,7 @@ class Database:
         self._connection = connection
         self._tally = tally
         self._in_memory = in_memory
+        self._grouped = False
         self._sync: Sync | None = None
         self._seen = self._data_version()
 
@@ -94,19 +95,55 @@ class Database:
         """Write with one statement that other processes see but power loss may undo."""
         self._synchronize(Sync.NORMAL)
         changed = self._execute(sql, parameters).rowcount
-        self._tally.lite_commits += changed > 0
+        self._tally.lite_commits += changed > 0 and not self._grouped
         return changed
 
     def lite_returning(self, sql: str, parameters: Parameters = ()) -> list[Row]:
         """Write like ``lite``; return the rows the statement returns."""
         self._synchronize(Sync.NORMAL)
         rows = self._execute(sql, parameters).fetchall()
-        self._tally.lite_commits += bool(rows)
+        self._tally.lite_commits += bool(rows) and not self._grouped
         return rows
 
     @contextmanager
     def transaction(self, sync: Sync) -> Iterator[None]:
         """Write all of the block or, when it raises, nothing of it."""
+        with self._savepoint() if self._grouped else self._committed(sync):
+            yield
+
+    @contextmanager
+    def group(self, sync: Sync) -> Iterator[None]:
+        """Write several operations as one transaction; each still wholly or not at all.
+
+        Leave the block with an error once ``in_transaction`` is false: SQLite has given up the
+        transaction (a full disk), and whatever followed would be written on its own.
+        """
+        with self._committed(sync):
+            self._grouped = True
+            try:
+                yield
+            finally:
+                self._grouped = False
+
+    @property
+    def in_transaction(self) -> bool:
+        """Tell whether a transaction is open."""
+        return self._connection.in_transaction
+
+    @contextmanager
+    def _savepoint(self) -> Iterator[None]:
+        self._execute("SAVEPOINT operation")
+        try:
+            yield
+        except BaseException:
+            if self._connection.in_transaction:
+                self._execute("ROLLBACK TO operation")
+                self._execute("RELEASE operation")
+            raise
+        self._execute("RELEASE operation")
+
+    @contextmanager
+    def _committed(self, sync: Sync) -> Iterator[None]:
         self._synchronize(sync)
         self._execute("BEGIN IMMEDIATE")
         before = self._connection.total_changes
@@ -127,6 +164,9 @@ class Database:
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         """Read all of the block at one moment."""
+        if self._grouped:
+            yield
+            return
         self._execute("BEGIN")
         try:
             yield
@@ -147,7 +187,7 @@ class Database:
         return int(row[0]) if row else 0
 
     def _synchronize(self, wanted: Sync) -> None:
-        if self._sync is not wanted and not self._in_memory:
+        if self._sync is not wanted and not self._in_memory and not self._grouped:
             self._execute(f"PRAGMA synchronous = {wanted.value}")
             self._sync = wanted
 
@@ -212,7 +252,10 @@ def _prepare(connection: sqlite3.Connection, options: Options) -> None:
     connection.execute("BEGIN IMMEDIATE")
     # Again, now that no other process can be making the schema.
     if _check_version(connection, options.path) == 0:
-        _create(connection)
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+    for statement in _statements(files("engine.stores").joinpath("schema.sql").read_text("utf-8")):
+        connection.execute(statement)
     connection.execute("COMMIT")
 
 
@@ -232,14 +275,6 @@ def _check_version(connection: sqlite3.Connection, path: str) -> int:
             f"{path} has schema {version}; this Holdshort knows {SCHEMA_VERSION}: upgrade it"
         )
     return int(version)
-
-
-def _create(connection: sqlite3.Connection) -> None:
-    schema = files("engine.stores").joinpath("schema.sql").read_text("utf-8")
-    for statement in _statements(schema):
-        connection.execute(statement)
-    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-    connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
 def _statements(script: str) -> Iterator[str]:

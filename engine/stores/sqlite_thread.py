@@ -6,15 +6,29 @@ import weakref
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from queue import SimpleQueue
+from enum import Enum
+from itertools import groupby
+from operator import attrgetter
+from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any, Generic, TypeVar
 
 from engine.errors import StoreError, StoreUnavailableError
-from engine.stores.sqlite_database import Database
+from engine.stores.sqlite_database import Database, Sync
 
 T = TypeVar("T")
 Operation = Callable[[Database], T]
+MOST_TOGETHER = 128
+"""How many operations share one transaction at most: others want to write to the file, too."""
+
+
+class Writes(Enum):
+    """What an operation surely writes, and so what it may wait for."""
+
+    NOTHING = "nothing"
+    """It reads; or it reads first, and writes where there is something to take."""
+    LITE = "lite"
+    FULL = "full"
 
 
 @dataclass(slots=True)
@@ -22,31 +36,42 @@ class _Job(Generic[T]):
     """One operation, and where its outcome is awaited."""
 
     operation: Operation[T]
+    writes: Writes
     loop: asyncio.AbstractEventLoop
-    outcome: "asyncio.Future[T]"
+    awaited: "asyncio.Future[T]"
     after: Callable[[T], None] | None
     orphaned: Callable[[T], None] | None
     taken: bool = False
+    outcome: tuple[T] | BaseException | None = None
 
-    def perform(self, connected: Callable[[], Database]) -> None:
-        """Run the operation (in the database thread) and pass its outcome to the loop."""
+    def perform(self, database: Database) -> None:
+        """Run the operation (in the database thread), unless nobody waits for it any more."""
+        self.outcome = None
+        if self.awaited.cancelled():
+            return
         try:
-            result = self.operation(connected())
+            self.outcome = (self.operation(database),)
         except BaseException as error:  # noqa: BLE001 - raised again where it is awaited
-            self._post(self._fail, _translated(error))
-        else:
-            self._post(self._succeed, result)
+            self.fail(error)
 
-    def _post(self, callback: Callable[[Any], None], value: object) -> None:
-        # The loop may have been closed while the operation ran; then nobody waits any more.
-        with suppress(RuntimeError):
-            self.loop.call_soon_threadsafe(callback, value)
+    def fail(self, error: BaseException) -> None:
+        """Give it this outcome in place of the one it has."""
+        self.outcome = _translated(error)
+
+    def tell(self) -> None:
+        """Tell the outcome to whoever waits (on the loop), if it was performed."""
+        match self.outcome:
+            case BaseException() as error:
+                if not self.awaited.done():
+                    self.awaited.set_exception(error)
+            case (result,):
+                self._succeed(result)
 
     def _succeed(self, result: T) -> None:
         if self.after is not None:
             self.after(result)
-        if not self.outcome.done():
-            self.outcome.set_result(result)
+        if not self.awaited.done():
+            self.awaited.set_result(result)
         if self.orphaned is not None:
             # Whoever waits goes on before this runs, unless it was cancelled even now.
             self.loop.call_soon(self._look_after, self.orphaned, result)
@@ -54,10 +79,6 @@ class _Job(Generic[T]):
     def _look_after(self, orphaned: Callable[[T], None], result: T) -> None:
         if not self.taken:
             orphaned(result)
-
-    def _fail(self, error: BaseException) -> None:
-        if not self.outcome.done():
-            self.outcome.set_exception(error)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +103,12 @@ _Jobs = SimpleQueue[_Job[Any] | _End]
 class DatabaseThread:
     """A thread that owns the connection; it starts with the first operation.
 
-    A cancelled caller does not stop its operation: it runs to its end, whole or not at all.
+    Operations run in the order they came. Writes that queue up while the thread is busy are made
+    in one transaction with whatever was asked between them: the disk, or another process's lock,
+    is waited for once, and nobody is told anything before all of it is durable.
+
+    An operation whose caller is cancelled while it is queued is not begun. Once begun it runs to
+    its end, whole or not at all.
     """
 
     def __init__(self, connect: Callable[[], Database]) -> None:
@@ -96,6 +122,7 @@ class DatabaseThread:
         self,
         operation: Operation[T],
         *,
+        writes: Writes = Writes.NOTHING,
         after: Callable[[T], None] | None = None,
         orphaned: Callable[[T], None] | None = None,
     ) -> T:
@@ -108,15 +135,15 @@ class DatabaseThread:
             StoreUnavailableError: the database did not answer, or is closed.
 
         """
-        job = self._submit(operation, after, orphaned)
-        result = await job.outcome
+        job = self._submit(operation, writes, after, orphaned)
+        result = await job.awaited
         job.taken = True
         return result
 
     def forget(self, operation: Operation[object]) -> None:
         """Queue an operation that nobody waits for."""
         with suppress(StoreUnavailableError):
-            self._submit(operation).outcome.add_done_callback(asyncio.Future.exception)
+            self._submit(operation).awaited.add_done_callback(asyncio.Future.exception)
 
     async def close(self) -> None:
         """Let the queued operations finish, close the connection and end the thread."""
@@ -132,6 +159,7 @@ class DatabaseThread:
     def _submit(
         self,
         operation: Operation[T],
+        writes: Writes = Writes.NOTHING,
         after: Callable[[T], None] | None = None,
         orphaned: Callable[[T], None] | None = None,
     ) -> _Job[T]:
@@ -140,7 +168,7 @@ class DatabaseThread:
         if self._jobs is None:
             self._jobs = self._start()
         loop = asyncio.get_running_loop()
-        job = _Job(operation, loop, loop.create_future(), after, orphaned)
+        job = _Job(operation, writes, loop, loop.create_future(), after, orphaned)
         self._jobs.put(job)
         self.hops += 1
         return job
@@ -158,17 +186,81 @@ class DatabaseThread:
 
 def _work(jobs: _Jobs, connect: Callable[[], Database]) -> None:
     database: Database | None = None
+    end: _End | None = None
+    while end is None:
+        queued, end = _queued(jobs)
+        try:
+            database = database or connect()
+        except BaseException as error:  # noqa: BLE001 - raised again where it is awaited
+            for job in queued:
+                job.fail(error)
+            _deliver(queued)
+        else:
+            _perform(database, queued)
+        queued.clear()  # or the last results would live until the next
+    end.perform(database)
 
-    def connected() -> Database:
-        nonlocal database
-        if database is None:
-            database = connect()
-        return database
 
-    while not isinstance(job := jobs.get(), _End):
-        job.perform(connected)
-        del job  # or the last result would live until the next job
-    job.perform(database)
+def _queued(jobs: _Jobs) -> tuple[list[_Job[Any]], _End | None]:
+    """Wait for an operation; return it and those behind it, and the end if it is among them."""
+    found: list[_Job[Any]] = []
+    job = jobs.get()
+    with suppress(Empty):
+        while not isinstance(job, _End):
+            found.append(job)
+            if len(found) == MOST_TOGETHER:
+                return found, None
+            job = jobs.get_nowait()
+        return found, job
+    return found, None
+
+
+def _perform(database: Database, queued: list[_Job[Any]]) -> None:
+    """Run operations in order; those from the first write to the last share a transaction."""
+    writes = [place for place, job in enumerate(queued) if job.writes is not Writes.NOTHING]
+    first, end = (writes[0], writes[-1] + 1) if writes else (0, 0)
+    _perform_each(database, queued[:first])
+    if len(writes) > 1:
+        _perform_together(database, queued[first:end])
+    else:
+        _perform_each(database, queued[first:end])
+    _perform_each(database, queued[end:])
+
+
+def _perform_each(database: Database, jobs: list[_Job[Any]]) -> None:
+    for job in jobs:
+        job.perform(database)
+    _deliver(jobs)
+
+
+def _perform_together(database: Database, jobs: list[_Job[Any]]) -> None:
+    full = any(job.writes is Writes.FULL for job in jobs)
+    try:
+        with database.group(Sync.FULL if full else Sync.NORMAL):
+            for job in jobs:
+                job.perform(database)
+                if not database.in_transaction:
+                    raise sqlite3.OperationalError("the disk took none of it")
+    except sqlite3.Error as error:
+        # Nothing is written, so what was read in between may never have been.
+        for job in jobs:
+            if job.writes is Writes.NOTHING:
+                job.perform(database)
+            else:
+                job.fail(error)
+    _deliver(jobs)
+
+
+def _deliver(jobs: list[_Job[Any]]) -> None:
+    for loop, waiting in groupby(jobs, attrgetter("loop")):
+        # The loop may have been closed while the operations ran; then nobody waits any more.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(_tell_all, tuple(waiting))
+
+
+def _tell_all(jobs: tuple[_Job[Any], ...]) -> None:
+    for job in jobs:
+        job.tell()
 
 
 def _tell(ended: "asyncio.Future[None]") -> None:

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -113,9 +112,7 @@ def taping(tape: Tape) -> Any:
     """Return a patch under which every hop and statement goes onto the tape."""
     run_in_thread, execute = DatabaseThread.run, Database._execute
 
-    async def run(
-        self: DatabaseThread, operation: Operation[T], **options: Callable[[T], None] | None
-    ) -> T:
+    async def run(self: DatabaseThread, operation: Operation[T], **options: Any) -> T:
         tape.hops.append([])
         return await run_in_thread(self, operation, **options)
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bot.bootstrap import open_runtime
-from bot.cli_engine import Terminal
+from bot.cli.terminal import Terminal
 from bot.local_slack import Fault, FaultKind, LocalSlack, UserGroup
 from bot.settings import Purpose, SettingsError, given_settings
 from engine import Allow, Approvers, PolicyContext, RunStatus, Via

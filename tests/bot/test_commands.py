@@ -195,7 +195,7 @@ async def test_show_tells_how_a_ticket_stands_to_those_concerned() -> None:
         assert "version = 1.4.2" in before
         assert "waits for an approval" in before
         assert f"`{ref}` Run deploy? Approved by <@U0BOB> <!date^" in after
-        assert "release 1.4.2 live" in after
+        assert '> Ran in less than 0.1 s: "release 1.4.2 live' in after
 
 
 async def test_show_tells_others_no_contents() -> None:
@@ -220,9 +220,9 @@ async def test_show_tells_of_a_timeout_as_of_nobodys_decision() -> None:
         assert "Nobody decided; denied" in said
 
 
-async def test_what_an_agent_asks_stays_inert_in_every_reply() -> None:
+async def test_what_an_agent_asks_stays_inert_and_without_secrets_in_every_reply() -> None:
     def hostile(_: Ledger) -> list[Agent]:
-        model = script([("ask_human", {"question": HOSTILE})])
+        model = script([("ask_human", {"question": f"AKIAIOSFODNN7EXAMPLE {HOSTILE}"})])
         return [Agent(name="curious", model=model, tools=[ask_human])]
 
     async with on_stage(hostile) as on:
@@ -233,6 +233,7 @@ async def test_what_an_agent_asks_stays_inert_in_every_reply() -> None:
             assert "<!channel>" not in said
             assert "|Approve>" not in said
             assert "\u202e" not in said
+            assert "AKIA" not in said
 
 
 @pytest.mark.parametrize("text", ["list", "run deployer x", "show ZZZZZZ", "answer ZZZZZZ x"])

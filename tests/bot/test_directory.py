@@ -8,6 +8,9 @@ from typing import Any
 
 import aiohttp
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+from slack_sdk.web.async_client import AsyncWebClient
 
 from bot import directory as module
 from bot import remembering
@@ -126,7 +129,7 @@ async def test_only_so_many_are_remembered(desk: Desk, monkeypatch: pytest.Monke
     "fault",
     [
         Fault(kind=FaultKind.TIMEOUT),
-        # aiohttp itself asks once more when a question (a GET) was dropped.
+        # A question that was dropped is asked once more.
         Fault(kind=FaultKind.DROP_BEFORE, times=2),
         Fault(kind=FaultKind.DROP_AFTER_ACCEPT, times=2),
         Fault(kind=FaultKind.SERVER_ERROR),
@@ -147,6 +150,34 @@ async def test_whatever_keeps_slack_from_answering_lets_nobody_through_and_is_no
 
     desk.slack.faults.clear()
     assert await desk.describe(BOB) is Standing.MEMBER
+
+
+@pytest.mark.parametrize("kind", [FaultKind.DROP_BEFORE, FaultKind.DROP_AFTER_ACCEPT])
+async def test_a_question_that_was_dropped_once_is_asked_again(desk: Desk, kind: FaultKind) -> None:
+    desk.slack.faults.plant(Fault(kind=kind, method="users.info"))
+
+    assert await desk.describe(BOB) is Standing.MEMBER
+
+
+async def test_who_is_asked_about_stands_in_no_address() -> None:
+    asked = []
+
+    async def users_info(request: web.Request) -> web.Response:
+        asked.append((request.query_string, dict(await request.post())))
+        return web.json_response({"ok": True, "user": {"id": BOB, "team_id": "T0LOCAL"}})
+
+    app = web.Application()
+    app.add_routes([web.post("/api/users.info", users_info)])
+    async with TestServer(app) as server, aiohttp.ClientSession() as session:
+        client = AsyncWebClient(
+            base_url=str(server.make_url("/api/")), session=session, retry_handlers=[]
+        )
+        actor = Actor(id=PersonId(BOB), via=Via.SLACK)
+
+        person = await SlackDirectory(client, HOME, Clock()).describe(actor)
+
+    assert person.standing is Standing.MEMBER
+    assert asked == [("", {"user": BOB})]
 
 
 class Answering:

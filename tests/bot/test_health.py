@@ -12,8 +12,10 @@ from typing import Any, cast
 import aiohttp
 import pytest
 
+from bot import slack_check
 from bot.bootstrap import open_runtime
-from bot.local_slack import LocalSlack
+from bot.local_slack import Fault, FaultKind, LocalSlack
+from bot.metered_store import MeteredStore
 from bot.server import Limits, serve
 from bot.settings import SettingsError
 from engine.ids import Surroundings
@@ -52,13 +54,43 @@ async def test_a_process_that_serves_is_alive_and_ready() -> None:
 
 async def test_a_store_that_does_not_answer_makes_it_not_ready_but_leaves_it_alive() -> None:
     async with on_stage(store=lambda clock: FaultyStore(clock=clock)) as on:
-        cast("FaultyStore", on.runtime.engine.store).broken = True
+        metered = cast("MeteredStore", on.runtime.engine.store)
+        cast("FaultyStore", metered.inner).broken = True
 
         status, said = await ask(on, "/readyz")
 
         assert status == 503
         assert said["checks"]["store"] == "does not answer (StoreUnavailableError)"
         assert (await ask(on, "/healthz"))[0] == 200
+
+
+async def test_a_slack_that_cannot_tell_who_people_are_makes_it_not_ready_until_it_can() -> None:
+    async with on_stage() as on:
+        on.slack.faults.plant(Fault(kind=FaultKind.ERROR, method="users.info", error="fatal_error"))
+
+        status, said = await ask(on, "/readyz")
+
+        assert status == 503
+        assert said["checks"]["slack"] == "cannot tell who people are (users.info: fatal_error)"
+        assert (await ask(on, "/readyz"))[0] == 200
+
+
+async def test_a_slack_that_hangs_makes_it_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slack_check, "TIMEOUT_S", 0.1)
+    async with on_stage() as on:
+        on.slack.faults.plant(Fault(kind=FaultKind.TIMEOUT, method="users.info"))
+
+        _, said = await ask(on, "/readyz")
+
+        assert said["checks"]["slack"] == "cannot tell who people are (users.info: TimeoutError)"
+
+
+async def test_a_slack_that_answered_is_not_asked_at_every_look() -> None:
+    async with on_stage() as on:
+        for _ in range(3):
+            assert (await ask(on, "/readyz"))[0] == 200
+
+        assert on.calls("users.info") == [{"user": "U0HOLDSHORT"}]
 
 
 async def test_loops_that_have_ended_make_it_not_ready() -> None:

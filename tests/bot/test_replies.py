@@ -114,6 +114,13 @@ def decided(decision: str, by: str) -> AlreadyDecidedError:
             ),
         ),
         (
+            no(Refusal.GUEST, "U0ME"),
+            (
+                "Guests of this workspace cannot decide. Nobody else is named who may decide this;"
+                " nothing changed. Please tell whoever runs Holdshort."
+            ),
+        ),
+        (
             no(Refusal.NOBODY),
             (
                 "Nobody is named who may decide this; nothing changed."

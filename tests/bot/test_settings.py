@@ -75,6 +75,7 @@ def test_what_is_not_set_has_a_harmless_default(monkeypatch: pytest.MonkeyPatch)
     assert read.store_path.name == "holdshort.db"
 
 
+@pytest.mark.plants_secrets("it is the operator who writes that file", where="setting")
 @pytest.mark.parametrize("name", sorted(env_name(field) for field in Settings.model_fields))
 def test_every_setting_can_be_read_from_a_file(
     name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

@@ -5,6 +5,7 @@ from typing import Any, cast
 import pytest
 
 from bot.local_slack import Fault, FaultKind
+from bot.metered_store import MeteredStore
 from bot.server import Limits
 from bot.tasks import Patience
 from engine.errors import StoreUnavailableError
@@ -22,7 +23,7 @@ def make_store(clock: Clock) -> FaultyStore:
 
 
 def store_of(on: Stage) -> FaultyStore:
-    return cast("FaultyStore", on.runtime.engine.store)
+    return cast("FaultyStore", cast("MeteredStore", on.runtime.engine.store).inner)
 
 
 def scene(**more: Any) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bot.bootstrap import open_runtime
-from bot.cli_engine import Terminal
+from bot.cli.terminal import Terminal
 from bot.local_slack import Kind, RecordedCall
 from bot.settings import Purpose, given_settings
 from engine import Agent, Allow, Answer, Approvers, Decision, Run, RunEngine, Settle, Via, ask_human

@@ -7,7 +7,7 @@ from engine.cards import Card, CardKey, Receipt
 from engine.errors import ClaimLostError, CommitConflictError, StoreError
 from engine.ids import RunId
 from engine.runs import Run, RunStatus
-from engine.store import Change, Claim, ClaimEffect
+from engine.store import CARDS_KEEP_FOR, Change, Claim, ClaimEffect
 from tests.factories import HeldClock
 
 Refusal = type[StoreError]
@@ -63,7 +63,8 @@ class Model:
     runs: dict[RunId, ModelRun] = field(default_factory=dict)
     holds: dict[str, RunId] = field(default_factory=dict)
     cards: list[ModelCard] = field(default_factory=list)
-    commits: set[str] = field(default_factory=set)
+    commits: dict[str, RunId] = field(default_factory=dict)
+    made: int = 0
 
     # Commits.
 
@@ -76,10 +77,11 @@ class Model:
             return CommitConflictError
         if known and claim and not known.holds(claim):
             return ClaimLostError
-        self.commits.add(change.commit)
+        self.commits[change.commit] = change.run.id
         now = self.clock.now
         if known is None:
-            known = ModelRun(change.run, len(self.runs), now)
+            self.made += 1
+            known = ModelRun(change.run, self.made, now)
             self.runs[change.run.id] = known
         self._move(known, change, claim)
         for key in change.raised:
@@ -128,16 +130,31 @@ class Model:
         return one.run.status is RunStatus.QUEUED and holder == one.run.id
 
     def extend(self, claim: Claim, lease: timedelta) -> bool:
-        known = self.runs[claim.run]
-        if known.holds(claim):
-            known.ready_at = self.clock.now + lease
-        return known.holds(claim)
+        known = self.runs.get(claim.run)
+        if known is None or not known.holds(claim):
+            return False
+        known.ready_at = self.clock.now + lease
+        return True
 
     def release(self, claim: Claim, retry_at: datetime | None) -> None:
-        known = self.runs[claim.run]
-        if known.holds(claim):
+        known = self.runs.get(claim.run)
+        if known is not None and known.holds(claim):
             known.worker, known.ready_at = None, retry_at or self.clock.now
             known.losses += retry_at is not None
+
+    def purge(self, older_than: datetime, limit: int) -> int:
+        ended = [run for run in self.runs.values() if self._may_go(run, older_than)]
+        ended.sort(key=lambda one: (one.ready_at, one.order))
+        gone = {one.run.id for one in ended[:limit]}
+        self.runs = {name: run for name, run in self.runs.items() if name not in gone}
+        self.commits = {name: run for name, run in self.commits.items() if run not in gone}
+        self.cards = [card for card in self.cards if card.key.run not in gone]
+        return len(gone)
+
+    def _may_go(self, one: ModelRun, older_than: datetime) -> bool:
+        untold = any(card.behind for card in self.cards if card.key.run == one.run.id)
+        than = older_than - CARDS_KEEP_FOR if untold else older_than
+        return not one.run.live and one.ready_at < than
 
     def due(self) -> set[RunId]:
         return {
@@ -176,6 +193,8 @@ class Model:
         return given
 
     def show(self, card: Card, version: int, receipt: Receipt) -> None:
+        if card.key.run not in self.runs:
+            return
         known = self.of(card.key)
         if known.fence != card.fence:
             self.keep(card.key, receipt)
@@ -189,6 +208,8 @@ class Model:
             self.keep(card.key, before)
 
     def fail(self, card: Card, retry_at: datetime) -> None:
+        if card.key.run not in self.runs:
+            return
         known = self.of(card.key)
         if known.leased and known.fence == card.fence:
             known.leased, known.due_at = False, retry_at
@@ -196,7 +217,7 @@ class Model:
     def keep(self, key: CardKey, receipt: Receipt) -> None:
         """Give a message a row, unless it has one or is none."""
         posts = self.posts(key)
-        if not receipt.shown or receipt in [post.receipt for post in posts]:
+        if not posts or not receipt.shown or receipt in [post.receipt for post in posts]:
             return
         first = next(post for post in posts if not post.key.duplicate)
         if first.empty:

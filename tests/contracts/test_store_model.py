@@ -24,7 +24,7 @@ from hypothesis.stateful import (
 from engine.cards import Card, Receipt
 from engine.errors import ClaimLostError
 from engine.runs import Run, RunStatus
-from engine.store import Change, Claim, ClaimEffect, Store
+from engine.store import CARDS_KEEP_FOR, Change, Claim, ClaimEffect, RunFilter, Store
 from engine.stores import MemoryStore, SqliteStore
 from tests.contracts.model import Model
 from tests.factories import (
@@ -40,7 +40,10 @@ from tests.factories import (
 
 T = TypeVar("T")
 LEASE = timedelta(seconds=10)
-STEPS = st.sampled_from([timedelta(microseconds=1), LEASE / 2, LEASE, timedelta(hours=1)])
+STEPS = st.sampled_from(
+    [timedelta(microseconds=1), LEASE / 2, LEASE, timedelta(hours=1), CARDS_KEEP_FOR]
+)
+BACK = st.sampled_from([timedelta(0), LEASE, CARDS_KEEP_FOR])
 RECEIPTS = st.sampled_from(
     [*(Receipt(place="C1", id=name) for name in "abc"), Receipt(place="", id="", shown=False)]
 )
@@ -114,7 +117,8 @@ class StoreMachine(RuleBasedStateMachine):
         raises: bool,
     ) -> Any:
         names = list(self.model.runs)
-        run = self.model.runs[claim.run if claim else data.draw(st.sampled_from(names))].run
+        name = claim.run if claim and claim.run in names else data.draw(st.sampled_from(names))
+        run = self.model.runs[name].run
         if stale == 1:
             run = run.model_copy(update={"version": run.version - 1})
         after = self.after(run, to)
@@ -132,6 +136,13 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(made=changes)
     def repeat(self, made: tuple[Change, Claim | None]) -> None:
         self.commit(*made)
+
+    @rule(back=BACK, limit=st.integers(1, 3))
+    def purge(self, back: timedelta, limit: int) -> None:
+        older_than = self.clock.now - back
+        counted = self.wait(self.store.purge(older_than, limit, dry_run=True))
+        assert self.model.purge(older_than, limit) == counted
+        assert self.wait(self.store.purge(older_than, limit)) == counted
 
     @rule(step=STEPS)
     def move(self, step: timedelta) -> None:
@@ -193,6 +204,11 @@ class StoreMachine(RuleBasedStateMachine):
             assert loaded.run == known.run
             cards = [card.card() for card in self.model.cards if card.key.run == run]
             assert list(self.wait(self.store.cards(run))) == cards
+
+    @invariant()
+    def the_same_runs_are_there(self) -> None:
+        listed = self.wait(self.store.list_runs(RunFilter(), 999)).runs
+        assert {run.id for run in listed} == set(self.model.runs)
 
     @invariant()
     def the_same_falls_due(self) -> None:

@@ -56,13 +56,18 @@ def script(*lines: Line) -> FunctionModel:
             return line(messages)
         if isinstance(line, str):
             return ModelResponse(parts=[TextPart(line)])
-        calls = [
-            ToolCallPart(tool, json.dumps(arguments), tool_call_id=f"provider-{step}-{index}")
-            for index, (tool, arguments) in enumerate(line)
-        ]
-        return ModelResponse(parts=[TextPart("I would like to."), *calls])
+        return call_tools(step, line)
 
     return FunctionModel(say)
+
+
+def call_tools(step: int, calls: Sequence[Call]) -> ModelResponse:
+    """Return what a model says to call these tools in one step."""
+    parts = [
+        ToolCallPart(tool, json.dumps(arguments), tool_call_id=f"provider-{step}-{index}")
+        for index, (tool, arguments) in enumerate(calls)
+    ]
+    return ModelResponse(parts=[TextPart("I would like to."), *parts])
 
 
 def returns(messages: Sequence[ModelMessage]) -> list[ToolReturnPart]:

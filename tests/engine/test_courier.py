@@ -4,12 +4,15 @@ import asyncio
 from datetime import timedelta
 from typing import cast
 
+import pytest
+
 from engine import Agent, Allow, Deny
 from engine.cards import EffectState, Notice, OutcomeNotice, Receipt, Role, TicketNotice
 from engine.errors import DeliveryError
 from engine.identity import Via
 from engine.ids import RunId
 from engine.runs import RunStatus
+from notifiers.inbox import InboxNotifier
 from tests.engine.scripted import (
     ALICE,
     BOB,
@@ -197,6 +200,32 @@ async def test_silence_while_the_first_post_is_in_flight_still_closes_the_card()
     assert last.resolution.timed_out
 
 
+class EachNotifier(InboxNotifier):
+    """Posts every ask twice, as where two people are asked one by one."""
+
+    async def show(self, notice: Notice, receipt: Receipt | None) -> Receipt:
+        """Show it, and name the second post with the first."""
+        shown = await super().show(notice, receipt)
+        if receipt is None and notice.kind == "ticket" and notice.role is Role.ASK:
+            return shown.model_copy(update={"also": (Receipt(place="D2", id="second"),)})
+        return shown
+
+
+async def test_every_post_of_a_card_has_a_row_of_its_own_and_is_closed() -> None:
+    each = EachNotifier()
+    on = stage(deployer, notifier=each)
+    started = await on.engine.start("deployer", "deploy", owner=ALICE)
+    await on.settle()
+    token = await on.engine.token_for(started.ref, Via.API)
+    await on.engine.resume(token, Deny(), actor=person(BOB))
+    await on.settle()
+
+    cards = [card for card in await on.store.cards(started.run) if card.key.role is Role.ASK]
+    assert [card.receipt.id for card in cards if card.receipt][1:] == ["second"]
+    assert all(card.receipt is None or card.receipt.also == () for card in cards)
+    assert all(card.shown >= card.wanted for card in cards)
+
+
 async def test_a_second_post_whose_receipt_was_lost_is_adopted_and_closed_too() -> None:
     on, run, approval = await parked()
     token = on.token(run, approval)
@@ -209,3 +238,35 @@ async def test_a_second_post_whose_receipt_was_lost_is_adopted_and_closed_too() 
     final = (await on.engine.get_run(run)).version
     assert {c.receipt.id for c in cards if c.receipt} == {f"{run}:{approval}", "orphan"}
     assert all(0 < c.shown <= final and c.shown >= c.wanted for c in cards)
+
+
+class BrokenNotifier:
+    """Fails in a way that nobody foresaw, for one kind of card."""
+
+    audience = Via.API
+
+    def __init__(self) -> None:
+        self.shown: list[Notice] = []
+
+    async def show(self, notice: Notice, receipt: Receipt | None) -> Receipt:
+        """Show it, unless it asks."""
+        if notice.kind == "ticket" and notice.role is Role.ASK:
+            raise ZeroDivisionError
+        self.shown.append(notice)
+        return receipt or Receipt(place="C1", id=notice.idempotency)
+
+
+async def test_a_fault_nobody_foresaw_is_reported_and_stops_no_other_card(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    notifier = BrokenNotifier()
+    on = stage(deployer, notifier=notifier)
+    started = await on.engine.start("deployer", "deploy", owner=ALICE)
+
+    await on.settle()
+    on.clock.move(timedelta(seconds=1))
+    await on.settle()
+
+    assert (await on.engine.get_run(started.run)).waiting is not None
+    assert [notice.kind for notice in notifier.shown] == ["ticket"]
+    assert caplog.text.count("ZeroDivisionError") == 1

@@ -122,6 +122,15 @@ def check_buttons(row: Sequence[Mapping[str, Any]]) -> None:
         assert units(button["value"]) <= limits.BUTTON_VALUE
         assert units(button["action_id"]) <= limits.ACTION_ID
         assert units(button["accessibility_label"]) <= limits.BUTTON_LABEL
+        check_confirmation(button.get("confirm"))
+
+
+def check_confirmation(dialog: Mapping[str, Any] | None) -> None:
+    if dialog is not None:
+        assert 0 < units(dialog["title"]["text"]) <= limits.CONFIRM_TITLE
+        assert 0 < units(dialog["text"]["text"]) <= limits.CONFIRM_TEXT
+        assert 0 < units(dialog["confirm"]["text"]) <= limits.CONFIRM_BUTTON
+        assert 0 < units(dialog["deny"]["text"]) <= limits.CONFIRM_BUTTON
 
 
 def check_by_the_sdk(blocks: Sequence[Any]) -> None:

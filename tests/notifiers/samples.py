@@ -9,15 +9,18 @@ from engine.cards import Effect, EffectState, OutcomeNotice, Receipt, Role, Tick
 from engine.entries import CallOutcome
 from engine.identity import SYSTEM, Actor, Approvers, Via
 from engine.ids import ApprovalId, CallId, OpId, PersonId, Ref, RunId
+from engine.redaction import HIDDEN
 from engine.runs import Origin, RunStatus
 from engine.tickets import (
     Allow,
     Answer,
     Decision,
+    Declared,
     Deny,
     OutcomeUnknown,
     RemoteInput,
     Resolution,
+    Risk,
     Settle,
     ToolPermission,
 )
@@ -96,8 +99,23 @@ HOSTILE: dict[str, Any] = {
     "padded": "1.4.2                                                    env = staging",
 }
 
+RISKY: dict[str, Any] = {
+    "declared": Declared(risk=Risk.HIGH, title="Deploy 1.4.2 to prod"),
+    "arguments": {"env": "prod", "version": "1.4.2", "api_key": HIDDEN},
+    "hidden": ("/api_key",),
+    "says": "CI is green and the change window is open.",
+}
+
 STATES: dict[str, TicketNotice] = {
     "open": ticket(),
+    "open_low_risk": ticket(declared=Declared(risk=Risk.LOW)),
+    "open_medium_risk": ticket(declared=Declared(risk=Risk.MEDIUM, title="Deploy 1.4.2 to prod")),
+    "open_high_risk": ticket(**RISKY),
+    "open_hostile_title": ticket(declared=Declared(title='Read" a file <!here> \n`*x*` ' * 20)),
+    "open_without_its_title": ticket(declared=Declared(untitled="KeyError")),
+    "approved_high_risk": closed(
+        Allow(), **RISKY, effect=finished(CallOutcome.SUCCEEDED, f"live, with {HIDDEN}")
+    ),
     "open_for_several_people": ticket(
         approvers=Approvers(people=(BOB, PersonId("W0CAROL"), PersonId("dave"))),
         arguments={"env": "prod", "replicas": 3, "dry_run": False, "notes": None, "tags": []},

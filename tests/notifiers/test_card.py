@@ -1,7 +1,6 @@
 """What a card says in each state, and what it may never say."""
 
 import json
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -11,9 +10,18 @@ from pydantic import SecretStr
 
 from engine.cards import Effect, EffectState, TicketNotice
 from engine.entries import CallOutcome
-from engine.identity import SYSTEM, Actor, Approvers, Via, Vote
+from engine.identity import SYSTEM, Approvers
 from engine.ids import PersonId, Ref
-from engine.tickets import Allow, Answer, Deny, RemoteInput, Settle, ToolPermission
+from engine.tickets import (
+    Allow,
+    Answer,
+    Declared,
+    Deny,
+    RemoteInput,
+    Risk,
+    Settle,
+    ToolPermission,
+)
 from notifiers import limits, names
 from notifiers.blocks import Message
 from notifiers.card import ask_card, short_card
@@ -22,10 +30,8 @@ from tests.notifiers.effort import NORMAL, PROOF, QUICK
 from tests.notifiers.judge import button_values, buttons, check_message, shown
 from tests.notifiers.samples import (
     ALICE,
-    BOB,
     CALL,
     HOSTILE,
-    LATER,
     LOST,
     QUESTION,
     STATES,
@@ -122,6 +128,7 @@ def people_said(words: str) -> list[TicketNotice]:
     failed = finished(CallOutcome.FAILED, words)
     return [
         ticket(target=target, agent=words, says=words, arguments={words: words, "b": [words]}),
+        ticket(target=target, declared=Declared(risk=Risk.MEDIUM, title=words, untitled=words)),
         ticket(target=RemoteInput(call=CALL, tool="ask", prompt=words), agent=words),
         ticket(target=LOST.model_copy(update={"tool": words}), arguments={"a": words}),
         closed(Allow(), target=target, agent=words, arguments={words: words}, effect=failed),
@@ -222,9 +229,14 @@ def test_the_end_of_a_call_is_told(
     )
 
 
-def test_a_long_result_is_shortened_and_says_so() -> None:
-    effect = finished(CallOutcome.SUCCEEDED, "x" * 500)
-    assert '" (shortened)' in shown(ask_card(closed(Allow(), effect=effect)).blocks)
+def test_a_long_result_is_shortened_and_says_by_how_much_and_where_the_rest_is() -> None:
+    effect = finished(CallOutcome.SUCCEEDED, "x" * 12_340)
+    said = shown(ask_card(closed(Allow(), effect=effect)).blocks)
+
+    assert (
+        f'Ran in 3.2 s: "{"x" * 300}" (first 300 of 12,340 characters;'
+        " all of it: /holdshort show K7F3QD)"
+    ) in said
 
 
 def test_a_long_question_is_cut_and_says_where_the_rest_is() -> None:
@@ -233,6 +245,80 @@ def test_a_long_question_is_cut_and_says_where_the_rest_is() -> None:
 
     check_message(message)
     assert "first 1,500 of 5,000 characters; Answer shows more" in shown(message.blocks)
+
+
+def test_the_title_of_a_question_is_the_question_in_quotes_and_it_is_not_asked_twice() -> None:
+    message = ask_card(ticket(target=QUESTION))
+
+    assert message.blocks[0]["text"]["text"] == '"Which change ticket covers this?"'
+    assert shown(message.blocks).count("Which change") == 1
+
+
+@pytest.mark.parametrize("prompt", ["why? " * 30, "Which one?\nApproved by bob"])
+def test_a_question_that_is_no_title_is_shown_whole_below_it(prompt: str) -> None:
+    target = QUESTION.model_copy(update={"prompt": prompt})
+    quoted = [
+        block for block in ask_card(ticket(target=target)).blocks if block["type"] == "rich_text"
+    ]
+
+    assert shown(quoted) == prompt
+
+
+def confirms(message: Message) -> list[Any]:
+    """Return the dialogs that the buttons open."""
+    return [
+        element.get("confirm")
+        for block in message.blocks
+        if block["type"] == "actions"
+        for element in block["elements"]
+    ]
+
+
+def test_a_high_risk_is_reviewed_before_it_can_be_approved() -> None:
+    message = ask_card(STATES["open_high_risk"])
+
+    assert buttons(message) == REVIEW
+    assert message.blocks[1]["text"]["text"].startswith("*\U0001f534 HIGH RISK* · *deployer* asks")
+    assert message.text.startswith("deployer asks: \U0001f534 HIGH RISK · Run deploy")
+
+
+def test_a_medium_risk_asks_once_more_and_says_what_exactly() -> None:
+    message = ask_card(STATES["open_medium_risk"])
+    approve, deny, why = confirms(message)
+
+    assert buttons(message) == APPROVE
+    assert (deny, why) == (None, None)
+    assert approve["title"]["text"] == "\U0001f7e0 Medium risk"
+    assert approve["text"]["text"] == ('Run deploy "Deploy 1.4.2 to prod"?\nK7F3QD · args 9f2c1a04')
+
+
+def test_a_medium_risk_that_does_not_fit_is_reviewed_and_asked_no_more() -> None:
+    declared = Declared(risk=Risk.MEDIUM)
+    message = ask_card(ticket(declared=declared, arguments=huge("x")))
+
+    assert buttons(message) == REVIEW
+    assert confirms(message) == [None] * 3
+
+
+@pytest.mark.parametrize("risk", [None, Risk.LOW])
+def test_a_low_or_undeclared_risk_is_approved_in_one_tap(risk: Risk | None) -> None:
+    message = ask_card(ticket(declared=Declared(risk=risk)))
+
+    assert buttons(message) == APPROVE
+    assert confirms(message) == [None] * 3
+    assert ("Low risk" in shown(message.blocks)) == (risk is Risk.LOW)
+
+
+def test_what_a_tool_says_of_its_call_stands_in_quotes_beside_the_tools_name() -> None:
+    declared = Declared(title='Read" logs?\n<!here>')
+    title = ask_card(ticket(declared=declared)).blocks[0]["text"]["text"]
+
+    assert title == 'Run deploy "Read\\" logs? <!here>"?'
+
+
+def test_a_title_that_could_not_be_made_is_told() -> None:
+    said = shown(ask_card(STATES["open_without_its_title"]).blocks)
+    assert "Its tool could not describe this call: KeyError." in said
 
 
 def test_people_whom_slack_does_not_know_are_named_and_not_mentioned() -> None:
@@ -250,59 +336,6 @@ def test_many_approvers_are_counted_after_the_first_few() -> None:
     assert "<@U6>" not in said
 
 
-def vote(who: str, seat: str = "", minutes: int = 0) -> Vote:
-    at = LATER + timedelta(minutes=minutes)
-    actor = Actor(id=PersonId(who), via=Via.SLACK)
-    return Vote(actor=actor, person=actor.id, seat=PersonId(seat or who), at=at)
-
-
-def test_groups_channels_and_whoever_is_on_call_are_named_and_nothing_else_is_read_into_them() -> (
-    None
-):
-    who = Approvers(
-        people=(BOB,), groups=("S0ONCALL", "S0> <!channel"), channels=("C1", "x"), on_call=True
-    )
-    message = ask_card(ticket(approvers=who))
-
-    check_message(message)
-    assert (
-        f"asks <@{BOB}>, <!subteam^S0ONCALL>, S0&gt; &lt;!channel, anyone in <#C1>, anyone in x"
-        " or whoever is on call"
-    ) in shown(message.blocks)
-
-
-def test_how_many_are_needed_and_who_allowed_so_far_is_on_the_card() -> None:
-    who = Approvers(people=(ALICE, BOB), quorum=2)
-    none = shown(ask_card(ticket(approvers=who, needed=2)).blocks)
-    one = shown(ask_card(ticket(approvers=who, needed=2, votes=(vote(BOB),))).blocks)
-    other = shown(ask_card(ticket(approvers=who, needed=2, votes=(vote("U9", BOB),))).blocks)
-
-    assert "0 of 2 approved" in none
-    assert f"1 of 2 approved: <@{BOB}> <!date^" in one
-    assert f"1 of 2 approved: <@U9> for <@{BOB}> <!date^" in other
-    assert "approved" not in shown(ask_card(ticket()).blocks)
-
-
-def test_many_votes_fit_a_card_open_and_closed() -> None:
-    votes = tuple(vote(f"U{number:08}") for number in range(300))
-    open_card = ask_card(ticket(needed=400, votes=votes))
-    decided = ask_card(closed(Allow(), needed=300, votes=votes))
-
-    for message in (open_card, decided, short_card(ticket(needed=400, votes=votes))):
-        check_message(message)
-    assert "300 of 400 approved" in shown(open_card.blocks)
-    assert "and 294 more" in shown(decided.blocks)
-
-
-def test_a_closed_card_names_everyone_whose_word_it_took_and_in_whose_place() -> None:
-    votes = (vote(BOB), vote("U9", ALICE))
-    several = shown(ask_card(closed(Allow(), needed=2, votes=votes)).blocks)
-    instead = shown(ask_card(closed(Deny(), instead_of=ALICE, votes=votes)).blocks)
-
-    assert f"by <@{BOB}> and <@U9> for <@{ALICE}> \u00b7" in several
-    assert f"by <@{BOB}> for <@{ALICE}> \u00b7" in instead
-
-
 def test_whoever_started_it_is_named_where_they_may_not_decide() -> None:
     said = shown(ask_card(ticket(approvers=Approvers(people=(PersonId("U9"),)))).blocks)
     assert f"started by <@{ALICE}>" in said
@@ -311,7 +344,7 @@ def test_whoever_started_it_is_named_where_they_may_not_decide() -> None:
 
 def test_the_notification_alone_tells_what_is_asked_and_until_when() -> None:
     assert ask_card(ticket()).text == (
-        "deployer asks: run deploy? env = prod · version = 1.4.2"
+        "deployer asks: Run deploy? env = prod · version = 1.4.2"
         " · until <!date^1772809200^{time}|2026-03-06 15:00 UTC>"
     )
 

@@ -11,7 +11,7 @@ from engine.errors import InvalidResumeTokenError
 from engine.schema import Json
 from engine.tickets import Deny
 from notifiers import limits, names
-from notifiers.arguments import read_rows
+from notifiers.arguments import on_card, read_rows
 from notifiers.modals import (
     FormMeta,
     View,
@@ -24,7 +24,7 @@ from notifiers.modals import (
 from notifiers.text import Style, inert
 from tests.notifiers.effort import QUICK
 from tests.notifiers.judge import check_view, shown
-from tests.notifiers.samples import HOSTILE, LOST, QUESTION, TOKEN, closed, ticket
+from tests.notifiers.samples import HOSTILE, LOST, QUESTION, RISKY, TOKEN, closed, ticket
 from tests.notifiers.test_text import texts
 from tests.notifiers.trees import trees
 
@@ -106,7 +106,9 @@ def test_a_page_says_which_it_is_what_is_asked_and_what_exactly() -> None:
     view = review_form(ticket(arguments={"script": "x" * 40_000}), 2)
     said = shown(view["blocks"])
 
-    assert "Run deploy? Page 2 of 3." in said
+    assert view["title"] == {"type": "plain_text", "text": "Page 2 of 3", "emoji": False}
+    assert "Page 2" not in said
+    assert "Run deploy?" in shown(review_form(ticket())["blocks"])
     assert "deployer asks · K7F3QD · args 9f2c1a04" in said
     assert "Next shows page 3. Nothing is approved before the last page." in said
     assert read_meta(str(view["private_metadata"])).page == 2
@@ -115,6 +117,7 @@ def test_a_page_says_which_it_is_what_is_asked_and_what_exactly() -> None:
 def test_the_last_page_says_that_it_runs_exactly_this() -> None:
     view = review_form(ticket())
     assert submit(view) == "Approve"
+    assert view["title"] == {"type": "plain_text", "text": "Review", "emoji": False}
     assert "This is all of it. Approve runs exactly this." in shown(view["blocks"])
 
 
@@ -135,6 +138,30 @@ def test_a_denial_may_have_a_reason_of_limited_length() -> None:
     assert block["block_id"] == names.REASON_BLOCK
     assert block["element"]["action_id"] == names.REASON_INPUT
     assert block["element"]["max_length"] == limits.REASON
+
+
+@pytest.mark.parametrize("arguments", [{"env": "prod"}, HOSTILE, {"script": "set -e\n" * 900}, {}])
+def test_whoever_denies_sees_the_same_arguments_as_on_the_card(arguments: Json) -> None:
+    view = deny_form(ticket(arguments=arguments))
+    sheet = on_card(arguments)
+    said = shown(view["blocks"])
+
+    check_view(view)
+    assert all(line in said for line in sheet.lines)
+    assert all(box.text in said and box.note in said for box in sheet.boxes)
+    assert sheet.hidden in said
+
+
+def test_whoever_declines_sees_the_question() -> None:
+    assert QUESTION.prompt in shown(deny_form(ticket(target=QUESTION))["blocks"])
+
+
+def test_the_forms_of_a_risky_call_tell_its_risk() -> None:
+    notice = ticket(**RISKY)
+    for view in (review_form(notice), deny_form(notice)):
+        check_view(view)
+        assert "\U0001f534 HIGH RISK" in shown(view["blocks"])
+        assert 'Run deploy "Deploy 1.4.2 to prod"?' in shown(view["blocks"])
 
 
 def find_input(view: View) -> dict[str, Any]:

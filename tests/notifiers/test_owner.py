@@ -12,7 +12,16 @@ from engine.tickets import Allow, Answer, Deny
 from notifiers.owner import outcome_message, ticket_message
 from tests.notifiers.effort import QUICK
 from tests.notifiers.judge import buttons, check_message, shown
-from tests.notifiers.samples import ASK_RECEIPT, BOB, QUESTION, closed, finished, outcome, ticket
+from tests.notifiers.samples import (
+    ASK_RECEIPT,
+    BOB,
+    QUESTION,
+    RISKY,
+    closed,
+    finished,
+    outcome,
+    ticket,
+)
 from tests.notifiers.test_text import texts
 
 UNTIL = " · until <!date^1772809200^{date_short_pretty} at {time}|2026-03-06 15:00 UTC>"
@@ -43,9 +52,16 @@ def test_a_link_that_is_not_just_a_link_is_left_out(link: str) -> None:
     assert message.text == f"Waiting for you: Run deploy?{UNTIL}"
 
 
-def test_a_ticket_that_is_closed_no_longer_waits_for_anyone() -> None:
+def test_how_a_ticket_ended_is_not_told_twice() -> None:
     message = ticket_message(closed(Allow(), role=Role.ASKED, ask=ASK_RECEIPT))
-    assert message.text == "Approved by <@U0BOB>: deploy."
+    assert message.text == f"No longer waiting: Run deploy? · <{LINK}|Open the card>"
+
+
+def test_the_owner_reads_the_question_itself() -> None:
+    asked = ticket_message(ticket(role=Role.ASKED, target=QUESTION))
+    assert asked.text == (
+        f'Waiting for you: deployer asks "Which change ticket covers this?"{UNTIL}'
+    )
 
 
 def test_the_owner_is_told_how_it_was_decided() -> None:
@@ -67,10 +83,21 @@ def test_the_owner_is_told_how_it_was_decided() -> None:
         "Approved by <@U0BOB>: deploy. Running.",
         'Approved by <@U0BOB>: deploy. Ran in 3.2 s: "live"',
         'Denied by <@U0BOB>: deploy. Reason: "Not on a Friday."',
-        'Answered by <@U0BOB>: deployer\'s question. Answer: "CHG-1"',
+        'Answered by <@U0BOB>: "Which change ticket covers this?" Answer: "CHG-1"',
         f"Nobody decided: deploy was denied at {at}.",
-        f"Nobody decided: deployer's question was declined at {at}.",
+        f'Nobody decided: "Which change ticket covers this?" was declined at {at}.',
     ]
+
+
+def test_a_long_result_is_told_in_part_and_says_of_how_much() -> None:
+    ran = finished(CallOutcome.SUCCEEDED, "*" * 12_340)
+    message = ticket_message(closed(Allow(), role=Role.DECIDED, effect=ran, **RISKY))
+
+    check_message(message)
+    assert message.text.startswith('Approved by <@U0BOB>: deploy "Deploy 1.4.2 to prod". Ran in')
+    assert message.text.endswith(
+        "(first 160 of 12,340 characters; all of it: /holdshort show K7F3QD)"
+    )
 
 
 def test_a_notice_of_a_decision_that_comes_too_early_does_not_claim_one() -> None:

@@ -13,10 +13,11 @@ from engine.runs import Origin, RunStatus
 from engine.tickets import Allow
 from notifiers import names
 from notifiers.slack import SlackNotifier
-from tests.notifiers.conftest import ARCHIVE, DEPLOYS, GENERAL, PRIVATE, ROOM, Office
+from tests.notifiers.conftest import ARCHIVE, DEPLOYS, GENERAL, PRIVATE, ROOM, Json, Office
 from tests.notifiers.judge import shown
-from tests.notifiers.samples import BOB, TOKEN, closed, outcome, ticket
+from tests.notifiers.samples import ALICE, BOB, TOKEN, closed, outcome, ticket
 
+CAROL = PersonId("U0CAROL")
 FROM_DEPLOYS = Origin(via=Via.SLACK, channel=DEPLOYS)
 
 
@@ -60,12 +61,93 @@ async def test_without_a_channel_the_owner_is_asked_in_their_dm(office: Office) 
 
 
 async def test_a_card_that_only_the_owner_sees_says_so_when_others_decide(office: Office) -> None:
-    approvers = Approvers(people=(BOB,))
+    approvers = Approvers(people=(PersonId("bob"),))
     receipt = await office.notifier(None).show(ticket(approvers=approvers), None)
 
     (message,) = await office.read(ROOM)
     assert "Nobody else sees this card" in receipt.note
     assert receipt.note in shown(message["blocks"])
+
+
+async def test_without_a_channel_each_of_those_who_may_decide_has_the_card(office: Office) -> None:
+    approvers = Approvers(people=(BOB, CAROL, PersonId("dave")))
+    notifier = office.notifier(None)
+    receipt = await notifier.show(ticket(approvers=approvers), None)
+
+    (at_bob,), (at_carol,) = await dms(office, BOB), await dms(office, CAROL)
+    (second,) = receipt.also
+    assert [receipt.id, second.id] == [at_bob["ts"], at_carol["ts"]]
+    assert receipt.note == "Without a channel, this card went to 2 of the 3 it asks."
+    for message in (at_bob, at_carol):
+        assert receipt.note in shown(message["blocks"])
+        assert TOKEN in json.dumps(message["blocks"])
+    assert not await dms(office, ALICE)
+
+
+async def test_whoever_may_not_decide_their_own_request_is_sent_no_card(office: Office) -> None:
+    approvers = Approvers(people=(ALICE, BOB))
+    receipt = await office.notifier(None).show(ticket(approvers=approvers), None)
+
+    assert receipt.also == ()
+    assert len(await dms(office, BOB)) == 1
+    assert not await dms(office, ALICE)
+
+
+async def test_the_owner_is_told_where_the_card_went_to_others_and_not_where_it_is(
+    office: Office,
+) -> None:
+    notifier = office.notifier(None)
+    others = ticket(role=Role.ASKED, approvers=Approvers(people=(BOB,)))
+    own = ticket(role=Role.ASKED, approvers=Approvers(people=(BOB, ALICE), four_eyes=False))
+
+    assert (await notifier.show(others, None)).shown
+    assert not (await notifier.show(own, None)).shown
+
+
+async def test_a_dm_that_refuses_costs_only_its_owner_the_card(office: Office) -> None:
+    approvers = Approvers(people=(PersonId("U0NOBODY"), BOB))
+    receipt = await office.notifier(None).show(ticket(approvers=approvers), None)
+
+    assert len(await dms(office, BOB)) == 1
+    assert receipt.note.startswith("Here because U0NOBODY's DM refused it (user_not_found).")
+
+
+async def test_a_fault_after_the_first_post_is_no_reason_to_post_it_again(office: Office) -> None:
+    room = await open_room(office, CAROL)
+    await office.break_down(
+        "error", method="chat.postMessage", channel=room, error="internal_error"
+    )
+    approvers = Approvers(people=(BOB, CAROL))
+
+    receipt = await office.notifier(None).show(ticket(approvers=approvers), None)
+
+    assert (len(await dms(office, BOB)), receipt.also) == (1, ())
+
+
+async def test_a_card_that_was_deleted_from_a_dm_comes_back_to_that_one_alone(
+    office: Office,
+) -> None:
+    notifier = office.notifier(None)
+    notice = ticket(approvers=Approvers(people=(BOB, CAROL)))
+    receipt = await notifier.show(notice, None)
+    await office.web.chat_delete(channel=receipt.place, ts=receipt.id)
+
+    again = await notifier.show(notice, receipt)
+
+    assert (again.place, again.also) == (receipt.place, ())
+    assert [len(await dms(office, who)) for who in (BOB, CAROL)] == [1, 1]
+
+
+async def dms(office: Office, user: str) -> list[Json]:
+    """Return what a person has in their DM with the bot."""
+    state = await office.people.state(user)
+    found = [one for one in state["channels"] if one["id"].startswith("D")]
+    return [message for one in found for message in one["messages"]]
+
+
+async def open_room(office: Office, user: str) -> str:
+    opened = await office.web.conversations_open(users=user)
+    return str(opened["channel"]["id"])
 
 
 @pytest.mark.parametrize(
@@ -115,7 +197,8 @@ async def test_after_both_channels_comes_the_owners_dm(office: Office) -> None:
 
 async def test_where_no_place_takes_it_the_courier_is_told_all_reasons(office: Office) -> None:
     await office.archive(GENERAL)
-    stranger = ticket(owner=PersonId("U0NOBODY"))
+    nobody = PersonId("U0NOBODY")
+    stranger = ticket(owner=nobody, approvers=Approvers(people=(nobody,), four_eyes=False))
 
     with pytest.raises(DeliveryError) as failed:
         await office.notifier().show(stranger, None)
@@ -128,8 +211,10 @@ async def test_where_no_place_takes_it_the_courier_is_told_all_reasons(office: O
 
 
 async def test_an_owner_without_slack_has_no_dm_to_fall_back_to(office: Office) -> None:
+    alice = PersonId("alice")
+    only = Approvers(people=(alice,), four_eyes=False)
     with pytest.raises(DeliveryError, match="the owner is not on Slack") as failed:
-        await office.notifier(None).show(ticket(owner=PersonId("alice")), None)
+        await office.notifier(None).show(ticket(owner=alice, approvers=only), None)
     assert failed.value.permanent
     assert await office.methods() == []
 

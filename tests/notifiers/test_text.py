@@ -1,5 +1,6 @@
 """Untrusted text is made inert, loses nothing, and is never cut where it would change meaning."""
 
+import html
 import re
 import sys
 import unicodedata
@@ -8,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from notifiers.text import Style, alphabets, clip, inert, mrkdwn, pieces, quote, units
+from notifiers.text import Style, alphabets, clip, clip_prose, inert, mrkdwn, pieces, quote, units
+from notifiers.wording import marked_name, name
 from tests.notifiers.effort import NORMAL, QUICK
 from tests.notifiers.judge import BLANKS, HIDDEN, check_mrkdwn, check_visible
 
@@ -24,18 +26,25 @@ NASTY = [
     "<!channel>",
     "<https://evil.example|Approved>",
     "1\ufe0f\u20e3",
+    " " * 30,
+    "\t" * 9,
 ]
 texts = st.lists(st.sampled_from(NASTY) | st.text(max_size=3), max_size=30).map("".join)
-styles = st.sampled_from([Style.LINE, Style.BOX, Style.QUOTED])
-ESCAPE = re.compile(r"\\u\{([0-9A-F]+)\}")
+styles = st.sampled_from([Style.LINE, Style.BOX, Style.QUOTED, Style.NAME])
+ESCAPE = re.compile(r"\\u\{([0-9A-F]+)(?:x([0-9]+))?\}")
+QUOTED = re.compile(rf'{ESCAPE.pattern}|\\(["\\])')
 
 
 def undo(shown: str, style: Style) -> str:
     """Read a shown text back: every ``\\u{`` in it is an escape of ours."""
-    if style is not Style.QUOTED:
-        return ESCAPE.sub(lambda found: chr(int(found[1], 16)), shown)
-    parts = re.compile(r'\\u\{([0-9A-F]+)\}|\\(["\\])')
-    return parts.sub(lambda found: found[2] or chr(int(found[1], 16)), shown)
+    pattern = QUOTED if style is Style.QUOTED else ESCAPE
+    return pattern.sub(_unescaped, shown)
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    if found[1] is None:
+        return found[3]
+    return chr(int(found[1], 16)) * int(found[2] or 1)
 
 
 def test_every_code_point_that_hides_or_reorders_is_shown_as_an_escape() -> None:
@@ -80,6 +89,29 @@ def test_letters_of_every_script_are_left_alone() -> None:
 )
 def test_a_line_shows_what_is_there(raw: str, expected: str) -> None:
     assert inert(raw) == expected
+
+
+@pytest.mark.parametrize(
+    ("raw", "line", "box"),
+    [
+        ("a  b", "a  b", "a  b"),
+        ("a   b", "a  \\u{20}b", "a   b"),
+        ("a" + " " * 50 + "b", "a  \\u{20x48}b", "a" + " " * 24 + "\\u{20x26}b"),
+        ("   ", "  \\u{20}", "   "),
+        ("\n" + "\t" * 8 + "b", "\\u{A}" + "\\u{9}" * 8 + "b", "\n" + "\t" * 6 + "\\u{9x2}b"),
+        ("\\u{20x48}", "\\u{5C}u{20x48}", "\\u{5C}u{20x48}"),
+    ],
+)
+def test_padding_cannot_push_text_onto_a_line_of_its_own(raw: str, line: str, box: str) -> None:
+    assert inert(raw) == line
+    assert inert(raw, Style.BOX) == box
+    assert mrkdwn(raw, 200) == line
+
+
+@QUICK
+@given(texts)
+def test_a_name_is_spelled_alike_in_plain_text_and_in_mrkdwn(text: str) -> None:
+    assert html.unescape(marked_name(text)) == html.unescape(name(text).replace("&", "&amp;"))
 
 
 def test_a_box_keeps_line_breaks_and_tabs() -> None:
@@ -184,6 +216,17 @@ def test_a_text_made_inert_can_be_cut_again_without_being_escaped_again() -> Non
 def test_quoted_prose_is_one_line_and_tells_of_a_cut() -> None:
     assert quote('say "hi"\n\nthere', 100) == '"say \\"hi\\" there"'
     assert quote("abcdef", 3) == '"abc" (first 3 of 6 characters)'
+    assert quote("abcdef", 3, "see x") == '"abc" (first 3 of 6 characters; see x)'
+
+
+@pytest.mark.parametrize(
+    ("limit", "shown"), [(1, 3), (2, 4), (3, 7), (4, 8), (5, 9), (0, 2), (99, 11)]
+)
+def test_of_prose_the_characters_are_counted_that_it_has_and_not_that_it_takes(
+    limit: int, shown: int
+) -> None:
+    part = clip_prose("  ab\n\n\nc d\n", limit)
+    assert (part.shown, part.total) == (shown, 11)
 
 
 @pytest.mark.parametrize(

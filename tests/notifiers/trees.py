@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from random import Random
 
 from hypothesis import strategies as st
 
+from engine.redaction import escape_step
 from engine.schema import Json
 
 NASTY = [
@@ -64,6 +66,46 @@ trees = st.integers(min_value=0, max_value=2**48).map(
 )
 
 
+SECRETS = ["sk-proj-abcdefghijklmnop1234", "AKIAIOSFODNN7EXAMPLE", "xoxb-1234567890-abcdefghij"]
+
+
+@dataclass(frozen=True)
+class Salted:
+    """Arguments with secrets in them, and where their schema marks some of them."""
+
+    arguments: dict[str, Json]
+    marked: tuple[str, ...]
+
+
+def salt(random: Random) -> Salted:
+    """Return random arguments, some of whose texts are or hold a secret, some of them marked."""
+    marked: list[str] = []
+
+    def strew(value: Json, at: str) -> Json:
+        if random.random() < 0.1:
+            marked.append(at)
+        if isinstance(value, dict) and value:
+            return {
+                name: strew(inner, f"{at}/{escape_step(name)}") for name, inner in value.items()
+            }
+        if isinstance(value, list) and value:
+            return [strew(inner, f"{at}/*") for inner in value]
+        if isinstance(value, str) and random.random() < 0.3:
+            return random.choice(["", f"{value} ", f"{value}="]) + random.choice(SECRETS)
+        return value
+
+    grown = grow_object(random)
+    return Salted(
+        {name: strew(inner, f"/{escape_step(name)}") for name, inner in grown.items()},
+        tuple(marked),
+    )
+
+
+salted = st.integers(min_value=0, max_value=2**48).map(
+    lambda seed: salt(Random(seed))  # noqa: S311 - the same arguments for the same seed
+)
+
+
 def leaves(value: Json) -> Iterator[str]:
     """Yield the raw text of every value: a string's characters, or the JSON of anything else."""
     if isinstance(value, dict) and value:
@@ -91,7 +133,8 @@ def quoted(text: str) -> str:
             at += 1
         elif text[at + 1] == "u":
             end = text.index("}", at)
-            out.append(chr(int(text[at + 3 : end], 16)))
+            code, _, times = text[at + 3 : end].partition("x")
+            out.append(chr(int(code, 16)) * int(times or 1))
             at = end + 1
         else:
             out.append(text[at + 1])

@@ -41,6 +41,9 @@ def post_message(call: Call) -> Json:
         "message": as_slack(message, space.world, space.messages, with_metadata=True),
     }
     if kept != text:
+        # In both places: slackhq/slack-api-docs, index_web.md, and
+        # https://api.slack.com/changelog/2016-09-28-response-metadata-is-on-the-way
+        answer["warning"] = "message_truncated"
         answer["response_metadata"] = {"warnings": ["message_truncated"]}
     return answer
 

@@ -16,8 +16,12 @@ PAGE = 100
 
 
 def open_dm(call: Call) -> Json:
-    """conversations.open: the DM with one person, or the group DM with up to eight."""
+    """conversations.open: the DM with one person, or the group DM with up to eight.
+
+    It says so if the conversation was open before (`@slack/web-api`, ConversationsOpenResponse).
+    """
     world = call.workspace.world
+    open_before = set(world.channels)
     if call.has("channel"):
         channel = find.channel(call)
         if not (channel.is_im or channel.is_mpim):
@@ -25,7 +29,8 @@ def open_dm(call: Call) -> Json:
     else:
         channel = _direct(world, _users(call))
     body = channel_as_slack(channel, world) if call.flag("return_im") else {"id": channel.id}
-    return {"channel": body}
+    known = {"no_op": True, "already_open": True} if channel.id in open_before else {}
+    return {**known, "channel": body}
 
 
 def info(call: Call) -> Json:

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import pytest
 
-from bot import cli
+from bot.cli import app
 from engine import Actor, Agent, Allow, Run, RunEngine, Via
 from engine.ids import Clock, PersonId, Surroundings, utc_now
 from engine.stores import SqliteStore
@@ -47,7 +47,7 @@ class Terminal:
         self.monkeypatch.setattr(sys, "argv", ["holdshort", *words])
         self.capsys.readouterr()
         with pytest.raises(SystemExit) as ended:
-            cli.main()
+            app.main()
         printed = self.capsys.readouterr()
         assert isinstance(ended.value.code, int)
         return Said(ended.value.code, printed.out, printed.err)

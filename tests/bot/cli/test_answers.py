@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.demo_scene import read_ledger
+from bot.demo.scene import read_ledger
 from engine import Agent, Run, RunStatus, Via
 from engine.ids import utc_now
 from tests.bot.cli.conftest import ALICE, BOB, CAROL, Serving, Terminal, an_hour_ago

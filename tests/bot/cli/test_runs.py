@@ -119,7 +119,7 @@ def test_an_unforeseen_fault_is_a_line_and_no_traceback(
     def fail(*_: object, **__: object) -> None:
         raise RuntimeError(f"out of luck {ESCAPE}")
 
-    monkeypatch.setattr("bot.cli_looks.list_runs", fail)
+    monkeypatch.setattr("bot.cli.looks.list_runs", fail)
 
     failed = terminal("runs", "list")
 
@@ -209,6 +209,34 @@ def test_a_ticket_leads_to_its_run(terminal: Terminal, serving: Serving) -> None
     assert terminal("runs", "show", run.waiting.ref) == terminal("runs", "show", run.ref)
 
 
+def test_a_closed_ticket_is_shown_with_all_of_its_result(
+    terminal: Terminal, serving: Serving
+) -> None:
+    run = serving.start()
+    assert run.waiting is not None
+    serving.approve(run, BOB)
+    serving.serve(run.id)
+
+    shown = terminal("runs", "show", run.waiting.ref).out
+
+    assert f"approved by {BOB} (api), " in shown
+    assert "\n  Ran in " in shown
+    assert "\n    release 1.4.2 is live in prod\n" in shown
+    assert "holdshort approve" not in shown
+
+
+def test_the_digest_of_the_card_is_the_one_of_the_events(
+    terminal: Terminal, serving: Serving
+) -> None:
+    run = serving.start()
+    assert run.waiting is not None
+
+    shown = terminal("runs", "show", run.ref).out
+
+    assert f"\n    args {run.waiting.digest[:8]}\n" in shown
+    assert f"deploy needs a person (args {run.waiting.digest[:8]})" in shown
+
+
 def test_a_program_reads_what_happened(terminal: Terminal, serving: Serving) -> None:
     run = serving.start()
 
@@ -272,7 +300,7 @@ def test_help_is_given_without_any_settings(
 
 def test_the_command_line_itself_loads_nothing_heavy() -> None:
     heavy = ["aiohttp", "engine", "pydantic", "pydantic_ai", "rich", "slack_sdk", "slack_bolt"]
-    code = f"import sys, bot.cli; print([m for m in {heavy} if m in sys.modules])"
+    code = f"import sys, bot.cli.app; print([m for m in {heavy} if m in sys.modules])"
 
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, cwd=ROOT)
 
@@ -281,8 +309,8 @@ def test_the_command_line_itself_loads_nothing_heavy() -> None:
 
 def test_answering_never_loads_the_model_layer(path: Path) -> None:
     code = (
-        "import sys\nfrom bot import cli\nsys.argv = ['holdshort', 'approve', 'ABCDEF']\n"
-        "try:\n    cli.main()\nexcept SystemExit:\n    print('pydantic_ai' in sys.modules)"
+        "import sys\nfrom bot.cli import app\nsys.argv = ['holdshort', 'approve', 'ABCDEF']\n"
+        "try:\n    app.main()\nexcept SystemExit:\n    print('pydantic_ai' in sys.modules)"
     )
 
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, cwd=ROOT)

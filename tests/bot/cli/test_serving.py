@@ -20,6 +20,10 @@ LAST = "HOLDSHORT_OPERATOR"
 
 Start = Callable[..., "subprocess.Popen[str]"]
 
+pytestmark = pytest.mark.plants_secrets(
+    "the local Slack prints what a bot there is to be given", where="bot slack"
+)
+
 
 @pytest.fixture
 def start(path: Path, tmp_path: Path) -> Iterator[Start]:

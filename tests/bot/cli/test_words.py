@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from bot.cli_errors import explain
-from bot.cli_facts import tell_fact, tell_resolution
+from bot.cli.errors import explain
+from bot.facts import tell_fact, tell_resolution
 from engine import Actor, Agent, Allow, Answer, Decision, Deny, Settle, Verdict, Via, ask_human
 from engine.entries import CallOutcome
 from engine.errors import ConfigurationError, Refusal, StoreUnavailableError
@@ -59,7 +59,10 @@ FACTS: Sequence[tuple[Fact, str]] = [
         RunStarted(agent="a", owner=PersonId(ALICE), requester=PersonId(BOB)),
         f"started by {BOB} for {ALICE}",
     ),
-    (CallGated(call=CALL, tool=TOOL, digest="", verdict=Verdict.ASK), "deploy needs a person"),
+    (
+        CallGated(call=CALL, tool=TOOL, digest="9f2c1a04" * 8, verdict=Verdict.ASK),
+        "deploy needs a person (args 9f2c1a04)",
+    ),
     (
         CallRejected(call=CALL, tool=TOOL, reason="no version"),
         "deploy was refused before its policy: no version",
@@ -111,6 +114,11 @@ FACTS: Sequence[tuple[Fact, str]] = [
     (RunFailed(code="stuck", message="nothing goes on"), "failed (stuck): nothing goes on"),
     (RunCancelled(actor=PERSON), f"cancelled by {BOB}"),
 ]
+
+
+def test_no_fact_tells_a_secret() -> None:
+    told = tell_fact(RunFailed(code="x", message="no entry with AKIAIOSFODNN7EXAMPLE"))
+    assert told == "failed (x): no entry with ••• hidden (20 characters) •••"
 
 
 @pytest.mark.parametrize(("fact", "told"), FACTS, ids=[fact.kind for fact, _ in FACTS])

@@ -113,7 +113,7 @@ class Watched:
 
 
 @pytest.fixture
-def watched(environment: dict[str, str]) -> Iterator[Watched]:
+def watched(environment: dict[str, str], heard: Callable[[str, str], None]) -> Iterator[Watched]:
     """Start the demo in a terminal, where it waits for people."""
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (45, 80))
@@ -121,7 +121,9 @@ def watched(environment: dict[str, str]) -> Iterator[Watched]:
         COMMAND, cwd=ROOT, env=environment, stdin=theirs, stdout=theirs, stderr=theirs
     )
     os.close(theirs)
-    yield Watched(process, ours)
+    seen = Watched(process, ours)
+    yield seen
+    heard("the demo's terminal", seen.seen)
     process.kill()
     process.wait()
     os.close(ours)

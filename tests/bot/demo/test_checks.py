@@ -16,14 +16,14 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from bot.demo_checks import complaints
-from bot.demo_people import People, newest
-from bot.demo_scene import RunScene, Scene, Viewer
-from bot.demo_stage import load_agent, moves, serve_agent
-from bot.demo_story import Story, StuckError
-from bot.demo_telling import Teller
+from bot.demo.checks import complaints
+from bot.demo.people import People, newest
+from bot.demo.scene import RunScene, Scene, Viewer
+from bot.demo.stage import load_agent, moves, serve_agent
+from bot.demo.story import Story, StuckError
+from bot.demo.telling import Teller
+from bot.demo.transcript import Transcript
 from bot.local_slack import LocalSlack, LocalSlackClient
-from bot.transcript import Transcript
 from engine import RunStatus
 from engine.cards import Role
 from engine.events import TicketClosed

@@ -7,8 +7,8 @@ from datetime import datetime
 import pytest
 from rich.console import Console
 
-from bot.demo_reading import buttons_of, read_text
-from bot.transcript import Line, Tone, Transcript
+from bot.demo.reading import buttons_of, read_text
+from bot.demo.transcript import Line, Tone, Transcript
 
 NAMES = {"U0BOB": "bob"}
 

@@ -231,6 +231,25 @@ async def test_a_quiet_stream_is_kept_alive(
     assert lines == [b": watching\n", b"\n", b": still here\n"]
 
 
+async def test_a_watcher_that_leaves_while_it_is_written_to_is_no_fault(
+    slack: LocalSlack, session: aiohttp.ClientSession, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with session.get(f"{slack.url}/_control/events") as response:
+        await response.content.readline()
+        served = slack._runner.server.connections if slack._runner and slack._runner.server else []
+        slack.workspace.feed.tell(ChangeKind.WORLD)
+        for connection in served:
+            assert connection.transport is not None
+            connection.transport.close()
+        with pytest.raises(aiohttp.ClientPayloadError):
+            await response.content.read()
+    async with session.get(f"{slack.url}/_control/workspace") as response:
+        assert response.status == 200
+
+    assert served
+    assert [record.getMessage() for record in caplog.records] == []
+
+
 async def test_what_people_say_and_are_told_can_be_read_in_process(slack: LocalSlack) -> None:
     slack.request_url = "http://127.0.0.1:1/"
     await slack.people.slash(Slash(user="U0BOB", channel=CHANNEL))

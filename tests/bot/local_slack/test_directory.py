@@ -149,6 +149,8 @@ async def test_opening_a_dm_twice_gives_the_same_one(web: AsyncWebClient) -> Non
     again = await web.conversations_open(channel=first["channel"]["id"])
     group = await web.conversations_open(users="U0BOB,U0CAROL")
     same = await web.conversations_open(users="U0CAROL,U0BOB")
+    told = [(one.get("no_op"), one.get("already_open")) for one in (first, again, group, same)]
+    assert told == [(None, None), (True, True), (None, None), (True, True)]
 
     assert first["channel"]["user"] == "U0BOB"
     assert again["channel"]["id"] == first["channel"]["id"]

@@ -144,6 +144,7 @@ async def test_a_posted_text_beyond_forty_thousand_is_cut_with_a_warning(
 
     assert "response_metadata" not in whole.data
     assert cut["response_metadata"]["warnings"] == ["message_truncated"]
+    assert cut["warning"] == "message_truncated"
     assert cut["message"]["text"] == "😀" * 20_000
 
 

@@ -205,14 +205,24 @@ async def test_the_loop_goes_on_while_a_write_waits_for_the_file(
 # Callers that are cancelled.
 
 
+async def statement_begun(store: SqliteStore) -> threading.Event:
+    """Return what is set once the store runs a statement."""
+    begun = threading.Event()
+    await store._thread.run(
+        lambda database: database._connection.set_trace_callback(lambda _: begun.set())
+    )
+    return begun
+
+
 async def cancelled(
     store: SqliteStore, path: Path, work: Coroutine[Any, Any, object], when: str
 ) -> None:
     """Cancel some work while it waits for the file, or when it is done and not yet returned."""
+    begun = await statement_begun(store)
     task = asyncio.create_task(work)
     if when == "under way":
         with locked(path):
-            await asyncio.sleep(0)
+            assert await asyncio.to_thread(begun.wait, SOON)
             task.cancel()
             await asyncio.wait((task,))
     else:

@@ -20,6 +20,7 @@ from engine.stores import (
     sqlite_cards,
     sqlite_claims,
     sqlite_commit,
+    sqlite_gauges,
     sqlite_reads,
 )
 from engine.tickets import ResumeTicket
@@ -36,7 +37,7 @@ from tests.factories import (
     make_ticket,
 )
 
-MODULES = (sqlite_cards, sqlite_claims, sqlite_commit, sqlite_reads)
+MODULES = (sqlite_cards, sqlite_claims, sqlite_commit, sqlite_gauges, sqlite_reads)
 WORDS = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")
 
 # What may walk or sort, and why that stays small.
@@ -51,6 +52,15 @@ ALLOWED = {
         "sqlite_reads._BEHIND",
         "SCAN cards",
     ): "along the index of those behind, and stops at the first",
+    ("sqlite_gauges._GAUGES", "SCAN priorities"): "the few priorities there are",
+    (
+        "sqlite_gauges._GAUGES",
+        "SCAN runs",
+    ): "along the index of parked runs, and stops at the first",
+    (
+        "sqlite_gauges._GAUGES",
+        "SCAN cards",
+    ): "along the index of those behind: the few that a courier has still to show",
     ("sqlite_reads._NEXT_READY", "SCAN priorities"): "the few priorities there are",
 }
 

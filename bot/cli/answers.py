@@ -1,0 +1,50 @@
+"""Starting runs and answering tickets from the terminal: a way in like any other."""
+
+import json
+
+from bot.cli.screen import Screen
+from bot.cli.terminal import Terminal, at_terminal
+from bot.replies import FOR_TERMINAL, recorded, started
+from bot.settings import SettingsError
+from engine import Decision, Origin, Via
+from engine.schema import Json
+
+
+def decide(ref: str, decision: Decision) -> None:
+    """Answer the ticket that goes by this ref, and say what was recorded."""
+
+    async def work(terminal: Terminal) -> None:
+        Screen().line(recorded(await terminal.decide(ref, decision)))
+
+    at_terminal(work)
+
+
+def start_run(agent: str, text: str, *, owner: str, context: str, key: str) -> None:
+    """Queue a run for an owner, and say its ref."""
+    given = _read_context(context)
+
+    async def work(terminal: Terminal) -> None:
+        queued = await terminal.engine.start(
+            agent,
+            text,
+            owner=owner or terminal.operator.id,
+            requester=terminal.settings.operator,
+            origin=Origin(via=Via.TERMINAL),
+            context=given,
+            idempotency_key=key,
+        )
+        Screen().line(started(agent, queued.ref, FOR_TERMINAL))
+
+    at_terminal(work, with_agents=True)
+
+
+def _read_context(text: str) -> Json:
+    try:
+        value: Json = json.loads(text, parse_constant=_refuse_constant)
+    except ValueError as error:
+        raise SettingsError([f"--context is not JSON: {error}"]) from None
+    return value
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not JSON")

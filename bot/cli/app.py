@@ -1,0 +1,156 @@
+"""The command line. Each command imports what it needs when it runs, so that this stays quick."""
+
+import sys
+from enum import StrEnum
+from typing import Annotated, NoReturn
+
+import typer
+from typer.exceptions import TyperException
+
+from bot.cli import runs
+
+_PORT = 8786
+
+app = typer.Typer(
+    name="holdshort",
+    help="Holds an agent's dangerous tool calls until a person clears them.",
+    invoke_without_command=True,
+    callback=runs.help_if_alone,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.add_typer(runs.app, name="runs")
+
+Ref = Annotated[str, typer.Argument(help="The six characters on the card.", metavar="REF")]
+
+
+class Decide(StrEnum):
+    """What the people of the demo do."""
+
+    APPROVE = "approve"
+    DENY = "deny"
+    IGNORE = "ignore"
+
+
+@app.command()
+def demo(
+    *,
+    decide: Annotated[
+        Decide | None, typer.Option(help="Let the people act by themselves, then exit.")
+    ] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Where the page is.")] = _PORT,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep the scratch folder.")] = False,
+) -> None:
+    """Show one approval from end to end on this machine, with a small Slack of its own."""
+    from bot.demo.play import DemoOptions, play
+
+    raise typer.Exit(play(DemoOptions(decide=decide, port=port, keep=keep)))
+
+
+@app.command()
+def serve() -> None:
+    """Serve Slack and advance runs, as the environment says."""
+    from bot.cli.serving import serve as run
+
+    raise typer.Exit(run())
+
+
+@app.command()
+def doctor(
+    *, as_json: Annotated[bool, typer.Option("--json", help="For programs.")] = False
+) -> None:
+    """Look for whatever would keep the bot from its work, and say how to put it right."""
+    from bot.cli.doctor import run_doctor
+
+    raise typer.Exit(run_doctor(as_json=as_json))
+
+
+@app.command()
+def start(
+    agent: Annotated[str, typer.Argument(help="Name of one of HOLDSHORT_AGENTS.")],
+    text: Annotated[str, typer.Argument(help="What it is to do.", metavar="INPUT")],
+    owner: Annotated[
+        str, typer.Option(help="Whom it works for; HOLDSHORT_OPERATOR unless given.")
+    ] = "",
+    context: Annotated[
+        str, typer.Option(help="JSON for its policies and tools.", metavar="JSON")
+    ] = "null",
+    key: Annotated[str, typer.Option(help="Idempotency key: a repeat returns the same run.")] = "",
+) -> None:
+    """Start a run; a serving process advances it."""
+    from bot.cli.answers import start_run
+
+    start_run(agent, text, owner=owner, context=context, key=key)
+
+
+@app.command()
+def approve(ref: Ref) -> None:
+    """Approve a tool call, as HOLDSHORT_OPERATOR."""
+    from bot.cli.answers import decide
+    from engine import Allow
+
+    decide(ref, Allow())
+
+
+@app.command()
+def deny(
+    ref: Ref,
+    reason: Annotated[list[str] | None, typer.Argument(help="Told to the model.")] = None,
+) -> None:
+    """Deny a tool call, or decline a question, as HOLDSHORT_OPERATOR."""
+    from bot.cli.answers import decide
+    from engine import Deny
+
+    decide(ref, Deny(reason=" ".join(reason or ())))
+
+
+@app.command()
+def answer(ref: Ref, text: Annotated[list[str], typer.Argument(help="Your answer.")]) -> None:
+    """Answer a question, as HOLDSHORT_OPERATOR."""
+    from bot.cli.answers import decide
+    from engine import Answer
+
+    decide(ref, Answer(value=" ".join(text)))
+
+
+@app.command()
+def slack(
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Where the page is.")] = _PORT,
+) -> None:
+    """Run the local Slack alone, to serve your own agents against."""
+    from bot.cli.serving import serve_local_slack
+
+    raise typer.Exit(serve_local_slack(port))
+
+
+@app.command()
+def manifest(
+    url: Annotated[
+        str, typer.Option(help="Public https address of the bot: prints the HTTP form.")
+    ] = "",
+) -> None:
+    """Print the Slack app's manifest."""
+    from bot.manifest import manifest_text
+
+    sys.stdout.write(manifest_text(url))
+
+
+def main() -> None:
+    """Run a command; whatever goes wrong is one clear line on standard error."""
+    try:
+        status = app(standalone_mode=False)
+    except TyperException as error:
+        fail(f"{error.format_message().rstrip('.')}; see holdshort --help", error.exit_code)
+    except Exception as error:  # noqa: BLE001 - people get a line, never a traceback
+        from bot.cli.errors import explain
+
+        fail(*explain(error))
+    sys.exit(status or 0)
+
+
+def fail(text: str, status: int) -> NoReturn:
+    """Say why on standard error, and end."""
+    sys.stderr.write(f"holdshort: {text}\n")
+    sys.exit(status)

@@ -1,0 +1,1 @@
+"""One approval from end to end, on real parts and on this machine alone."""

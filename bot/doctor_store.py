@@ -1,0 +1,75 @@
+"""Is the store there, can it be read, and is it kept from others?"""
+
+import os
+from datetime import timedelta
+from pathlib import Path
+
+from bot.doctor_findings import Finding, failure, ok, warning
+from bot.settings import Settings
+from engine.errors import ConfigurationError, HoldshortError
+from engine.ids import Clock
+from engine.stores import SqliteStore
+
+CHECK = "store"
+_PATIENCE = timedelta(seconds=2)
+_OTHERS = 0o077
+
+
+async def check_store(settings: Settings, clock: Clock) -> list[Finding]:
+    """Open the store of the settings, and make none where there is none yet."""
+    path = settings.store_path
+    if path is None:
+        return [
+            warning(
+                CHECK,
+                "in memory: every run is gone when the process ends",
+                "set HOLDSHORT_STORE_URL to sqlite:////absolute/path",
+            )
+        ]
+    if not path.exists():
+        return [_check_place(path)]
+    return [await _check_file(path, clock), *_check_privacy(path)]
+
+
+def _check_place(path: Path) -> Finding:
+    nearest = next(folder for folder in path.absolute().parents if folder.exists())
+    if nearest.is_dir() and os.access(nearest, os.W_OK | os.X_OK):
+        return ok(CHECK, f"{path} is not there yet; the first start makes it")
+    return failure(
+        CHECK,
+        f"{path} is not there and cannot be made in {nearest}",
+        f"let this user write to {nearest}, or set HOLDSHORT_STORE_URL to another place",
+    )
+
+
+async def _check_file(path: Path, clock: Clock) -> Finding:
+    store = SqliteStore(path, clock=clock, busy=_PATIENCE)
+    try:
+        live = await store.gauges()
+    except ConfigurationError as error:
+        return failure(CHECK, str(error), "name the right file in HOLDSHORT_STORE_URL, or upgrade")
+    except HoldshortError as error:
+        return failure(
+            CHECK,
+            f"{path} does not answer: {error}",
+            "see that the disk has room, and that this user may write to the file and its folder",
+        )
+    finally:
+        await store.close()
+    return ok(
+        CHECK,
+        f"{path}: {live.queued} queued, {live.running} running, {live.waiting} waiting,"
+        f" {live.cards_due} cards due",
+    )
+
+
+def _check_privacy(path: Path) -> list[Finding]:
+    if not path.stat().st_mode & _OTHERS:
+        return []
+    return [
+        warning(
+            CHECK,
+            f"{path} is open to other users: it holds the arguments and results of tools",
+            f"chmod 600 {path}",
+        )
+    ]

@@ -1,0 +1,151 @@
+"""What happened to a run, told in the terminal: one short phrase for each fact."""
+
+from typing import assert_never
+
+from engine.entries import CallOutcome
+from engine.events import (
+    AnswerRefused,
+    CallDropped,
+    CallFinished,
+    CallGated,
+    CallLost,
+    CallRejected,
+    CallStarted,
+    CancelRequested,
+    Fact,
+    RunCancelled,
+    RunFailed,
+    RunStarted,
+    RunSucceeded,
+    TicketClosed,
+    TicketOpened,
+    VoteCast,
+)
+from engine.identity import Actor, ActorKind
+from engine.policy import Verdict
+from engine.redaction import mask
+from engine.tickets import Answer, Deny, Resolution, Settle
+from notifiers.wording import short_digest
+
+_RunFact = RunStarted | CancelRequested | RunSucceeded | RunFailed | RunCancelled
+_TicketFact = TicketOpened | TicketClosed | VoteCast | AnswerRefused
+
+_VERDICTS = {
+    Verdict.ALLOW: "is allowed by its policy",
+    Verdict.ASK: "needs a person",
+    Verdict.DENY: "is denied by its policy",
+}
+_OUTCOMES = {
+    CallOutcome.SUCCEEDED: "ran",
+    CallOutcome.FAILED: "failed",
+    CallOutcome.RETRY: "is to be called anew",
+    CallOutcome.DENIED: "did not run",
+}
+_WITHOUT_THE_TOOL = {**_OUTCOMES, CallOutcome.SUCCEEDED: "has its answer"}
+_ASKED = {
+    "tool_permission": "waits for an approval",
+    "remote_input": "asks a question",
+    "outcome_unknown": "waits to be told whether the call happened",
+}
+
+
+def tell_fact(fact: Fact) -> str:
+    """Return a fact as a phrase, without anything that looks like a secret."""
+    return mask(_tell(fact))
+
+
+def _tell(fact: Fact) -> str:
+    match fact:
+        case RunStarted() | CancelRequested() | RunSucceeded() | RunFailed() | RunCancelled():
+            return _tell_run(fact)
+        case TicketOpened() | TicketClosed() | VoteCast() | AnswerRefused():
+            return _tell_ticket(fact)
+        case CallGated() | CallRejected() | CallDropped():
+            return _tell_judged(fact)
+        case CallStarted() | CallFinished() | CallLost():
+            return _tell_call(fact)
+        case _:
+            assert_never(fact)
+
+
+def tell_resolution(end: Resolution) -> str:
+    """Return how a ticket ended, by whom, and what they said."""
+    by = (
+        ""
+        if end.timed_out or end.actor.kind is ActorKind.SYSTEM
+        else f" by {tell_actor(end.actor)}"
+    )
+    place = f" for {end.instead_of}" if end.instead_of else ""
+    said = "" if end.timed_out or end.withdrawn else _said(end)
+    return f"{end.word}{by}{place}{said}"
+
+
+def tell_actor(actor: Actor) -> str:
+    """Return who acted and the way they came."""
+    return f"{actor.id} ({actor.via.value})"
+
+
+def _said(end: Resolution) -> str:
+    match end.decision:
+        case Deny(reason=words) | Answer(value=words) | Settle(value=words) if words:
+            return f": {words}"
+        case _:
+            return ""
+
+
+def _tell_run(fact: _RunFact) -> str:
+    match fact:
+        case RunStarted():
+            return f"started by {fact.requester} for {fact.owner}"
+        case CancelRequested():
+            return f"to be cancelled once the tool has ended, says {tell_actor(fact.actor)}"
+        case RunSucceeded():
+            return "succeeded"
+        case RunFailed():
+            return f"failed ({fact.code}): {fact.message}"
+        case RunCancelled():
+            return f"cancelled by {fact.actor.id}"
+        case _:
+            assert_never(fact)
+
+
+def _tell_ticket(fact: _TicketFact) -> str:
+    match fact:
+        case TicketOpened():
+            return f"{fact.ref} {_ASKED.get(fact.target, fact.target)}"
+        case TicketClosed():
+            return tell_resolution(fact.resolution)
+        case VoteCast():
+            actor = tell_actor(fact.vote.actor)
+            return f"allowed by {actor}: {fact.votes} of {fact.needed}"
+        case AnswerRefused():
+            why = fact.refusal.value.replace("_", " ")
+            return f"{tell_actor(fact.actor)} tried to {fact.decision} and may not ({why})"
+        case _:
+            assert_never(fact)
+
+
+def _tell_judged(fact: CallGated | CallRejected | CallDropped) -> str:
+    match fact:
+        case CallGated():
+            return f"{fact.tool} {_VERDICTS[fact.verdict]} ({short_digest(fact.digest)})"
+        case CallRejected():
+            return f"{fact.tool} was refused before its policy: {fact.reason}"
+        case CallDropped():
+            return f"{fact.tool} was left out: another call asks first"
+        case _:
+            assert_never(fact)
+
+
+def _tell_call(fact: CallStarted | CallFinished | CallLost) -> str:
+    match fact:
+        case CallStarted():
+            return f"{fact.tool} starts"
+        case CallFinished():
+            if fact.seconds is None:
+                return f"{fact.tool} {_WITHOUT_THE_TOOL[fact.outcome]}"
+            return f"{fact.tool} {_OUTCOMES[fact.outcome]} in {fact.seconds:.1f} s"
+        case CallLost():
+            return f"{fact.tool} was lost while it ran"
+        case _:
+            assert_never(fact)

@@ -1,0 +1,209 @@
+"""Secrets kept from what people are shown: found by the tool's schema, or by how they look.
+
+What runs, and what an approval is bound to, is never touched: only what is about to be shown. Only
+the secret itself is taken out of a longer text, so that nobody can hide a command beside it.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from engine.schema import Json
+
+HIDDEN = "\u2022\u2022\u2022 hidden"
+"""Stands for a whole value. In an argument's line it has no quotes, as a value with blanks would."""
+
+MAX_POINTERS = 64
+_SHORTEST = 6
+_ANY = "*"
+_REF = "#/"
+
+# Each form has a fixed beginning, and holds neither a blank nor anything that a shell acts on.
+# Sources: https://docs.github.com/en/code-security/secret-scanning/introduction/supported-secret-scanning-patterns,
+# https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html (unique id prefixes),
+# https://docs.slack.dev/authentication/tokens, RFC 7519 (JWT: two JSON objects and a signature, in
+# base64url, where `{"` reads `eyJ`), RFC 7468 (PEM).
+_SHAPES = (
+    r"(?<![A-Za-z0-9_])sk-[A-Za-z0-9_-]{16,}",
+    r"(?<![A-Za-z0-9_])[rs]k_(?:live|test)_[A-Za-z0-9]{16,}",
+    r"xox[a-z](?:\.xox[a-z])?-[A-Za-z0-9-]{10,}",
+    r"xapp-[A-Za-z0-9-]{10,}",
+    r"A[KS]IA[A-Z0-9]{16}",
+    r"gh[a-z]_[A-Za-z0-9]{20,}",
+    r"github_pat_[A-Za-z0-9_]{20,}",
+    r"glpat-[A-Za-z0-9_-]{20,}",
+    r"AIza[A-Za-z0-9_-]{35}",
+    r"eyJ[A-Za-z0-9_-]{6,}\.eyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{6,}",
+)
+# A key's lines are long; the last may be short. Possessive, so that no text takes long.
+_PEM = (
+    r"-----BEGIN [A-Z0-9 ]{0,40}?PRIVATE KEY-----"
+    r"(?:(?:\s|\\[nr])*+[A-Za-z0-9+/=]{16,}+)*+(?:(?:\s|\\[nr])*+[A-Za-z0-9+/=]{1,15}+)?+"
+    r"(?:(?:\s|\\[nr])*+-----END [A-Z0-9 ]{0,40}?PRIVATE KEY-----)?+"
+)
+_SECRET = re.compile("|".join([*_SHAPES, _PEM]))
+
+
+@dataclass(frozen=True, slots=True)
+class Redacted:
+    """Arguments as they may be shown.
+
+    Attributes:
+        arguments: The same values under the same names; a secret one reads ``HIDDEN``.
+        hidden: Where a whole value is hidden: JSON pointers (RFC 6901).
+        masked: Where a part of a text is.
+        secrets: The hidden values, to be kept out of everything that is said beside them.
+
+    """
+
+    arguments: Json
+    hidden: tuple[str, ...]
+    masked: tuple[str, ...]
+    secrets: tuple[str, ...]
+
+
+def mask(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return a text without what looks like a secret, and without these; the rest is as it was."""
+    known = sorted({one for one in secrets if len(one) >= _SHORTEST}, key=len, reverse=True)
+    for one in known:
+        text = text.replace(one, _stand_in(len(one)))
+    return _SECRET.sub(lambda found: _stand_in(len(found[0])), text)
+
+
+def _stand_in(size: int) -> str:
+    return f"{HIDDEN} ({size:,} characters) \u2022\u2022\u2022"
+
+
+def marked_secrets(schema: Mapping[str, Any], arguments: Json) -> tuple[str, ...]:
+    """Return where the schema marks these arguments as secret: JSON pointers, ``*`` for any name.
+
+    A value is marked by ``writeOnly`` or ``format: password``, as pydantic's SecretStr is
+    (https://json-schema.org/understanding-json-schema/reference/annotations). In a schema of
+    several forms each counts, whichever the value has. If there are too many, all of the
+    arguments that hold them are named.
+    """
+    found = tuple(dict.fromkeys(_Marks(schema).find(schema, arguments, "")))
+    if len(found) <= MAX_POINTERS:
+        return found
+    return tuple(dict.fromkeys(pointer[: (pointer + "/").index("/", 1)] for pointer in found))
+
+
+class _Marks:
+    """Walks a schema along a value."""
+
+    def __init__(self, root: Mapping[str, Any]) -> None:
+        self._root = root
+
+    def find(
+        self, schema: object, value: Json, at: str, seen: frozenset[str] = frozenset()
+    ) -> Iterator[str]:
+        if not isinstance(schema, Mapping):
+            return
+        if schema.get("writeOnly") is True or schema.get("format") == "password":
+            yield at
+            return
+        ref = schema.get("$ref")
+        if isinstance(ref, str) and ref not in seen:
+            yield from self.find(self._resolve(ref), value, at, seen | {ref})
+        for form in ("anyOf", "oneOf", "allOf"):
+            for one in schema.get(form, ()):
+                yield from self.find(one, value, at, seen)
+        yield from self._inside(schema, value, at)
+
+    def _inside(self, schema: Mapping[str, Any], value: Json, at: str) -> Iterator[str]:
+        if isinstance(value, list):
+            for inner, part in zip(value, _items(schema, len(value)), strict=True):
+                yield from self.find(part, inner, f"{at}/{_ANY}")
+        elif isinstance(value, dict):
+            named = schema.get("properties", {})
+            for name, inner in value.items():
+                if name in named:
+                    yield from self.find(named[name], inner, f"{at}/{escape_step(name)}")
+                else:
+                    for part in _others(schema):
+                        yield from self.find(part, inner, f"{at}/{_ANY}")
+
+    def _resolve(self, ref: str) -> object:
+        part: object = self._root
+        for step in ref.removeprefix(_REF).split("/") if ref.startswith(_REF) else ():
+            name = step.replace("~1", "/").replace("~0", "~")
+            part = part.get(name) if isinstance(part, Mapping) else None
+        return part
+
+
+def _items(schema: Mapping[str, Any], count: int) -> list[object]:
+    first = list(schema.get("prefixItems", ()))[:count]
+    return [*first, *[schema.get("items")] * (count - len(first))]
+
+
+def _others(schema: Mapping[str, Any]) -> list[object]:
+    return [schema.get("additionalProperties"), *schema.get("patternProperties", {}).values()]
+
+
+def escape_step(name: str) -> str:
+    """Return a name as a step of a JSON pointer (RFC 6901)."""
+    return name.replace("~", "~0").replace("/", "~1")
+
+
+def redact(arguments: Json, marked: Iterable[str] = ()) -> Redacted:
+    """Return the arguments without the values that are marked or that look like secrets."""
+    work = _Redaction()
+    shown = work.show(arguments, "", [pointer.split("/")[1:] for pointer in marked])
+    return Redacted(shown, tuple(work.hidden), tuple(work.masked), tuple(work.secrets))
+
+
+class _Redaction:
+    """Copies a value, leaving out what is secret."""
+
+    def __init__(self) -> None:
+        self.hidden: list[str] = []
+        self.masked: list[str] = []
+        self.secrets: list[str] = []
+
+    def show(self, value: Json, at: str, marked: list[list[str]]) -> Json:
+        if isinstance(value, dict) and value:
+            return self._show_object(value, at, marked)
+        if isinstance(value, list) and value:
+            return [
+                self.show(inner, f"{at}/{number}", _below(marked, str(number)))
+                for number, inner in enumerate(value)
+            ]
+        if any(not rest for rest in marked):
+            return self._hide(value, at)
+        return self._mask(value, at) if isinstance(value, str) else value
+
+    def _show_object(self, value: dict[str, Json], at: str, marked: list[list[str]]) -> Json:
+        shown: dict[str, Json] = {}
+        for name, inner in value.items():
+            free = _free(mask(name), shown.__contains__)
+            below = _below(marked, escape_step(name))
+            shown[free] = self.show(inner, f"{at}/{escape_step(free)}", below)
+        return shown
+
+    def _mask(self, text: str, at: str) -> Json:
+        if _SECRET.fullmatch(text):
+            return self._hide(text, at)
+        shown = mask(text)
+        if shown != text:
+            self.masked.append(at)
+        return shown
+
+    def _hide(self, value: Json, at: str) -> Json:
+        self.hidden.append(at)
+        if isinstance(value, str):
+            self.secrets.append(value)
+        return HIDDEN
+
+
+def _below(marked: list[list[str]], step: str) -> list[list[str]]:
+    """Return what is marked below one step; all of it, where what holds it is marked."""
+    return [rest[1:] for rest in marked if not rest or rest[0] in {step, _ANY}]
+
+
+def _free(name: str, taken: Callable[[str], bool]) -> str:
+    number, free = 1, name
+    while taken(free):
+        number += 1
+        free = f"{name} #{number}"
+    return free

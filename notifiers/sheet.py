@@ -1,0 +1,28 @@
+"""A call's arguments as blocks, the same on the card and on the forms that are opened over it."""
+
+from engine.cards import TicketNotice
+from notifiers.arguments import Secret, Sheet, on_card
+from notifiers.blocks import Block, box, context, plain, section
+
+
+def sheet_of(notice: TicketNotice) -> Sheet:
+    """Return what a card or a form shows of a ticket's arguments."""
+    return on_card(notice.arguments, secret_of(notice))
+
+
+def secret_of(notice: TicketNotice) -> Secret:
+    """Return where secrets were taken out of a ticket's arguments."""
+    return Secret(notice.hidden, notice.masked)
+
+
+def argument_blocks(sheet: Sheet, elsewhere: str) -> list[Block]:
+    """Return the blocks of a sheet; ``elsewhere`` says where what does not fit can be seen."""
+    blocks = [box("\n".join(sheet.lines))] if sheet.lines else []
+    blocks += [box(one.text, one.name, one.note) for one in sheet.boxes]
+    if not sheet.values:
+        blocks.append(context(plain("It takes no arguments.")))
+    if sheet.withheld:
+        blocks.append(context(plain(sheet.withheld)))
+    if sheet.hidden:
+        blocks.append(section(plain(f"Not all of it fits here: {sheet.hidden}. {elsewhere}")))
+    return blocks
