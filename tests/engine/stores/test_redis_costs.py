@@ -25,7 +25,7 @@ from tests.factories import (
 )
 from tests.servers.process import ServerProcess
 
-MANY = 300
+WARM, MANY = 100, 400
 MOST_BYTES = 2_000
 
 
@@ -49,9 +49,10 @@ def sent(server: ServerProcess) -> int:
 async def test_a_parked_run_is_small(
     play: Play, store: RedisStore, redis_server: ServerProcess
 ) -> None:
-    words = 0
-    before = redis_server.info("memory")["used_memory"]
-    for _ in range(MANY):
+    words = before = 0
+    for number in range(WARM + MANY):
+        if number == WARM:
+            words, before = 0, redis_server.info("memory")["used_memory"]
         run = play.run()
         text = json.dumps({"text": f"Deploy {run.id} to production, please."})
         asked = (make_record(1, RecordKind.RESPONSE), make_record(1, RecordKind.ARGUMENTS))
