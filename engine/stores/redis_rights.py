@@ -11,7 +11,8 @@ from engine.stores.keys import CHANNEL, EVERYWHERE
 
 ON_KEYS = (
     *("EVAL", "EVALSHA", "EXISTS", "GET", "HDEL", "HEXISTS", "HGET", "HGETALL", "HINCRBY", "HKEYS"),
-    *("HMGET", "HSET", "LINDEX", "LRANGE", "RPUSH", "SET", "ZADD", "ZRANGE", "ZREM", "ZSCORE"),
+    *("HMGET", "HSET", "LINDEX", "LRANGE", "RPUSH", "SET", "UNLINK", "ZADD", "ZCARD", "ZCOUNT"),
+    *("ZRANGE", "ZREM", "ZSCORE"),
 )
 """The commands on keys, in scripts and plain."""
 ON_CHANNEL = ("PUBLISH", "SUBSCRIBE")

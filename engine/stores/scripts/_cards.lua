@@ -57,3 +57,13 @@ local function told_card(id, field, card)
     card.receipt,
   }
 end
+
+local function is_behind(cards)
+  for _, field in ipairs(redis.call('HKEYS', cards)) do
+    local card = field ~= 'n' and read_card(cards, field)
+    if card and card.wanted > card.shown then
+      return true
+    end
+  end
+  return false
+end
