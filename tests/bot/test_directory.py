@@ -16,15 +16,7 @@ from bot import directory as module
 from bot import remembering
 from bot.bootstrap import make_client
 from bot.directory import SlackDirectory, SlackIdentity
-from bot.local_slack import (
-    Channel,
-    Fault,
-    FaultKind,
-    LocalSlack,
-    LocalSlackClient,
-    User,
-    UserGroup,
-)
+from bot.local_slack import Channel, Fault, FaultKind, LocalSlack, LocalSlackClient, User, UserGroup
 from engine.errors import DirectoryUnavailableError, UnknownGroupError
 from engine.identity import SYSTEM, Actor, Group, GroupKind, Standing, Via
 from engine.ids import PersonId

@@ -11,7 +11,7 @@ import pytest
 from engine.errors import UndecodableRecordError
 from engine.ids import Clock
 from engine.store import Store
-from engine.stores import MemoryStore, SqliteStore
+from engine.stores import MemoryStore, SqliteStore, redis_connection
 from tests.contracts.play import Play
 from tests.contracts.redis_stores import open_redis_store
 from tests.factories import HeldClock
@@ -63,6 +63,12 @@ def clock() -> HeldClock:
 def reported() -> list[UndecodableRecordError]:
     """Return what the store reports as unreadable."""
     return []
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for a server as long as the machine takes: how long people wait is tried elsewhere."""
+    monkeypatch.setattr(redis_connection, "TIMEOUT_S", 20.0)
 
 
 def _stores() -> list[Any]:
