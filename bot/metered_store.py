@@ -26,10 +26,6 @@ class MeteredStore:
         self.inner = inner
         self._meters = meters
 
-    def shard(self, key: str) -> str:
-        """Pass on."""
-        return self.inner.shard(key)
-
     async def commit(self, change: Change, claim: Claim | None = None) -> Done:
         """Pass on, and count what it did."""
         commits, begun = self._meters.commits, time.perf_counter()

@@ -195,10 +195,6 @@ class Store(Protocol):
     seen by other processes. Every operation may raise StoreUnavailableError.
     """
 
-    def shard(self, key: str) -> str:
-        """Return the prefix that an id needs to live where ``key`` lives; empty on one box."""
-        ...
-
     async def commit(self, change: Change, claim: Claim | None = None) -> Done:
         """Check, in this order: key, version, fence, not_after, not_before; then write it all.
 

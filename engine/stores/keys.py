@@ -39,11 +39,6 @@ class Place:
 EVERYWHERE = tuple(Place(letter) for letter in PLACES)
 
 
-def letter_for(key: str) -> str:
-    """Return the letter of the place where what has this key belongs."""
-    return hashlib.blake2b(key.encode(), digest_size=1).hexdigest()[0]
-
-
 def place_of_run(run: RunId) -> Place | None:
     """Return where a run of that id would be; None for an id that no run here can have."""
     return Place(run[0]) if run[:1] in PLACES and run else None

@@ -25,7 +25,7 @@ from engine.stores import (
     redis_reads,
 )
 from engine.stores.bell import Bell
-from engine.stores.keys import EVERYWHERE, letter_for
+from engine.stores.keys import EVERYWHERE
 from engine.stores.redis_bell import Listener
 from engine.stores.redis_connection import Client
 from engine.stores.redis_scripts import Server
@@ -78,10 +78,6 @@ class RedisStore:
                 await self._introduce(place, identity)
             self._identity = identity
         return self._identity
-
-    def shard(self, key: str) -> str:
-        """Return the letter of the place where what has this key lives."""
-        return letter_for(key)
 
     async def commit(self, change: Change, claim: Claim | None = None) -> Done:
         """Check and write a change."""

@@ -96,10 +96,6 @@ class SqliteStore:
         tally = self._tally
         return Counters(tally.full_commits, tally.lite_commits, self._thread.hops, tally.statements)
 
-    def shard(self, key: str) -> str:  # noqa: ARG002 - there is one box, so one place
-        """Return no prefix: every id lives here."""
-        return ""
-
     async def commit(self, change: Change, claim: Claim | None = None) -> Done:
         """Check and write a change; durable when it returns."""
         return await self._thread.run(

@@ -29,8 +29,8 @@ async def lived(play: Play) -> None:
     run = play.run(concurrency_key="key")
     card = make_card_key(run)
     start = KeyRecord("start:deployer:key", run.id, "body", "{}")
-    facts = {"records": (make_record(0),), "events": (make_event(1),), "raised": (card,)}
-    await play.commit(run, key=start, **facts)
+    facts = (make_record(0),), (make_event(1),)
+    await play.commit(run, key=start, raised=(card,), records=facts[0], events=facts[1])
     parked = await play.park(*await play.claim())
     closed = (make_closed(parked.tickets[0]),)
     answered = make_next(parked, status=RunStatus.QUEUED, tickets=())
