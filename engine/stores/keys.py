@@ -48,12 +48,14 @@ def home_of(run: RunId) -> Place:
     """Return where a run is to be written.
 
     Raises:
-        StoreError: its id was not made for this store.
+        StoreError: its id names no place.
 
     """
     place = place_of_run(run)
     if place is None:
-        raise StoreError(f"run {run} cannot live here: its id names no place of this store")
+        raise StoreError(
+            f"run {run} cannot live here: its id names no place, so an earlier Holdshort made it"
+        )
     return place
 
 

@@ -15,12 +15,13 @@ from engine.errors import StoreVersionError
 from engine.events import RunEvent
 from engine.ids import ApprovalId, Clock, Ref, RunId
 from engine.runs import Run
-from engine.store import Change, Claim, Done, Found, Gauges, Loaded, Page, RunFilter
+from engine.store import Change, Claim, Done, Found, Gauges, Loaded, Page, Parcel, RunFilter
 from engine.stores import (
     redis_cards,
     redis_claims,
     redis_commit,
     redis_gauges,
+    redis_parcels,
     redis_purge,
     redis_reads,
 )
@@ -172,6 +173,16 @@ class RedisStore:
     async def gauges(self) -> Gauges:
         """Count what is live, along indexes."""
         return await redis_gauges.read(self._server)
+
+    async def pack(self, run: RunId) -> Parcel:
+        """Return all there is of a run, at one moment."""
+        return await redis_parcels.pack(self._server, run)
+
+    async def unpack(self, parcel: Parcel) -> None:
+        """Put a run in as it was packed."""
+        identity = await self.identity()
+        await redis_parcels.unpack(self._server, parcel, identity, self._ring)
+        self._bell.ring()
 
     async def close(self) -> None:
         """Let operations in hand finish, then close the connections."""

@@ -31,6 +31,11 @@ async def of_run(server: Server, run: RunId) -> tuple[Card, ...]:
     if place is None:
         return ()
     rows = await server.run("cards", [place.key("cards", run)], run)
+    return read_cards(rows)
+
+
+def read_cards(rows: list[Any]) -> tuple[Card, ...]:
+    """Return cards from what a script told of them, in the order they were made."""
     return tuple(read_card(_row(told)) for told in sorted(rows, key=lambda told: told[2]))
 
 
