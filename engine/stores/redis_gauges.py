@@ -10,7 +10,7 @@ from engine.stores.rows import to_moment
 async def read(server: Server) -> Gauges:
     """Count what is live; in a Cluster each place is counted at a moment of its own."""
     replies = await server.run_everywhere(
-        "gauges", ["is:queued", "claimed", "parked", "behind"], server.now()
+        "gauges", ["agents", "claimed", "parked", "behind"], server.now()
     )
     nows, queued, running, waiting, waits, behind, due, dues = zip(*replies, strict=True)
     return Gauges(

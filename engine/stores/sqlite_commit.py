@@ -238,7 +238,13 @@ def _take_refs(database: Database, change: Change, number: int) -> None:
         take_ref(database, ticket.ref, number, ticket.approval)
 
 
-def _take_ref(database: Database, ref: Ref, run: int, approval: ApprovalId | None) -> None:
+def take_ref(database: Database, ref: Ref, run: int, approval: ApprovalId | None) -> None:
+    """Point a ref at a run, or at a ticket of it.
+
+    Raises:
+        RefTakenError: it is in use.
+
+    """
     if database.change(_TAKE_REF, {"ref": ref, "run": run, "approval": approval}) == 0:
         raise RefTakenError(f"ref {ref} is in use")
 

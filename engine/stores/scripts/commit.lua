@@ -1,7 +1,7 @@
 -- Checks a change in the order the port promises, then writes all of it.
 -- ARGV: held clock, facts about the change (JSON), the run's body, the line for the log, then names
 -- and bodies of write-once facts.
-local meta, run, facts, log, cards, ready, due, behind, refs, holds = unpack(KEYS, 1, 10)
+local meta, run, facts, log, ready, due, behind, refs, holds = unpack(KEYS, 1, 9)
 local change = cjson.decode(ARGV[2])
 local id = change.id
 local place = string.gsub(meta, 'meta$', '')
@@ -14,7 +14,7 @@ local asked = change.asked
 if asked then
   local told
   if asked.start then
-    told = redis.call('GET', KEYS[11])
+    told = redis.call('GET', KEYS[10])
   else
     told = redis.call('HGET', facts, asked.name)
   end
@@ -53,26 +53,15 @@ for at = 5, #ARGV, 2 do
   new[ARGV[at]] = true
 end
 
--- A ref that an ended run or a closed ticket had may be taken over; this change may be what ends it.
-local function in_use(ref)
-  local held = redis.call('HGET', refs, ref)
-  if not held then
-    return false
-  end
-  local other, approval = string.match(held, '^(%S+) ?(.*)$')
-  if other == id and (change.ends or new['t' .. approval]) then
-    return false
-  end
-  if approval ~= '' and redis.call('HEXISTS', place .. 'facts:' .. other, 't' .. approval) == 1 then
-    return false
-  end
-  local status = redis.call('HGET', place .. 'run:' .. other, 's')
-  return status == 'queued' or status == 'waiting'
+-- This change may be what ends a run or a ticket, and so frees its ref.
+local function is_freed(ref)
+  local other, approval = held_ref(refs, ref)
+  return other == id and (change.ends or new['t' .. approval])
 end
 
 local seen = {}
 for _, taken in ipairs(change.refs) do
-  if seen[taken[1]] or in_use(taken[1]) then
+  if seen[taken[1]] or (in_use(place, refs, taken[1]) and not is_freed(taken[1])) then
     return { 'ref', taken[1] }
   end
   seen[taken[1]] = true
@@ -83,10 +72,8 @@ end
 local after = before and copy(before) or { g = change.agent, o = change.owner, k = change.key, p = change.rank }
 after.v, after.s, after.d = change.version, change.status, change.deadline
 if not before then
-  -- By the server's own clock, whatever a test holds: ages order the lists and break ties.
-  local last = tonumber(redis.call('HGET', meta, 'made') or 0)
-  after.m = digits(math.max(clock(''), last + 1))
-  redis.call('HSET', meta, 'made', after.m)
+  after.m = next_age(meta)
+  redis.call('SADD', place .. 'agents', after.g)
 end
 local waits_on = before and before.s == 'waiting' and after.s == 'waiting'
 if not before or (not waits_on and (change.frees or not before.w)) then
@@ -112,8 +99,7 @@ if is and not stays then
 end
 
 if not before or before.s ~= after.s then
-  local names = { '', ':a:' .. after.g, ':o:' .. after.o }
-  for _, name in ipairs(names) do
+  for _, name in ipairs({ ':a:' .. after.g, ':o:' .. after.o }) do
     if before then
       redis.call('ZREM', place .. 'is:' .. before.s .. name, id)
     end
@@ -134,18 +120,16 @@ for at = 5, #ARGV, 2 do
 end
 if asked then
   if asked.start then
-    redis.call('SET', KEYS[11], asked.told)
-    redis.call('HSET', facts, 's' .. KEYS[11], asked.start)
+    keep_start(facts, KEYS[10], asked.told, asked.start)
   else
     redis.call('HSET', facts, asked.name, asked.told)
   end
 end
 for _, taken in ipairs(change.refs) do
-  redis.call('HSET', refs, taken[1], taken[2])
-  redis.call('HSET', facts, 'f' .. taken[1], '')
+  take_ref(refs, facts, taken[1], taken[2])
 end
 for _, field in ipairs(change.raised) do
-  raise_card(cards, behind, id, field, tonumber(change.version), now)
+  raise_card(facts, behind, id, field, tonumber(change.version), now)
 end
 
 -- A run that its worker goes on with is news to nobody.

@@ -8,7 +8,7 @@ local old = redis.call(
 local found = { #old / 2 }
 for at = 1, #old, 2 do
   local id, moment = old[at], tonumber(old[at + 1])
-  if moment < tonumber(ARGV[2]) or not is_behind(place .. 'cards:' .. id) then
+  if moment < tonumber(ARGV[2]) or not is_behind(place .. 'facts:' .. id) then
     found[#found + 1] = { moment, id }
   end
 end

@@ -1,6 +1,6 @@
 -- Counts what is live in some places: the clock, runs queued, those of them that a live claim holds,
 -- runs parked and since when the first is (or ''), cards behind, those due and since when the first.
--- KEYS: `is:queued`, `claimed`, `parked` and `behind` of each place. ARGV: held clock.
+-- KEYS: `agents`, `claimed`, `parked` and `behind` of each place. ARGV: held clock.
 local now = clock(ARGV[1])
 
 local function first_of(index)
@@ -14,8 +14,11 @@ end
 local live, running, waiting, behind, due = 0, 0, 0, 0, 0
 local waiting_since, due_since
 for at = 1, #KEYS, 4 do
-  local queued, claimed, parked, cards = unpack(KEYS, at, at + 3)
-  live = live + redis.call('ZCARD', queued)
+  local agents, claimed, parked, cards = unpack(KEYS, at, at + 3)
+  local queued = string.gsub(agents, 'agents$', 'is:queued:a:')
+  for _, agent in ipairs(redis.call('SMEMBERS', agents)) do
+    live = live + redis.call('ZCARD', queued .. agent)
+  end
   running = running + redis.call('ZCOUNT', claimed, '(' .. digits(now), '+inf')
   waiting = waiting + redis.call('ZCARD', parked)
   waiting_since = earlier(waiting_since, first_of(parked))

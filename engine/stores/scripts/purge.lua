@@ -7,7 +7,7 @@ local older, untold = tonumber(ARGV[1]), tonumber(ARGV[2])
 local function may_go(id)
   local moment = tonumber(redis.call('ZSCORE', ended, id))
   return moment and moment < older
-    and (moment < untold or not is_behind(place .. 'cards:' .. id))
+    and (moment < untold or not is_behind(place .. 'facts:' .. id))
 end
 
 local function forget_facts(id)
@@ -16,12 +16,13 @@ local function forget_facts(id)
     local kind, rest = string.sub(name, 1, 1), string.sub(name, 2)
     if kind == 'f' then
       -- Another run may have taken the ref over.
-      local held = redis.call('HGET', refs, rest)
-      if held and string.match(held, '^%S+') == id then
+      if held_ref(refs, rest) == id then
         redis.call('HDEL', refs, rest)
       end
     elseif kind == 's' then
       redis.call('UNLINK', rest)
+    elseif kind == 'c' then
+      redis.call('ZREM', place .. 'behind', id .. ' ' .. name)
     end
   end
   redis.call('UNLINK', facts)
@@ -30,11 +31,8 @@ end
 local function forget_indexes(id, row)
   redis.call('ZREM', ended, id)
   redis.call('ZREM', place .. 'due', id)
-  for _, name in ipairs({ '', ':a:' .. row.g, ':o:' .. row.o }) do
+  for _, name in ipairs({ ':a:' .. row.g, ':o:' .. row.o }) do
     redis.call('ZREM', place .. 'is:' .. row.s .. name, id)
-  end
-  for _, field in ipairs(redis.call('HKEYS', place .. 'cards:' .. id)) do
-    redis.call('ZREM', place .. 'behind', id .. ' ' .. field)
   end
 end
 
@@ -44,7 +42,7 @@ for at = 3, #ARGV do
   if may_go(id) then
     forget_facts(id)
     forget_indexes(id, read_row(place .. 'run:' .. id))
-    redis.call('UNLINK', place .. 'run:' .. id, place .. 'log:' .. id, place .. 'cards:' .. id)
+    redis.call('UNLINK', place .. 'run:' .. id, place .. 'log:' .. id)
     removed = removed + 1
   end
 end
