@@ -25,6 +25,7 @@ from engine.ids import (
     RunId,
     Surroundings,
     normalise_ref,
+    place_for,
 )
 from engine.lifecycle.answer import Recorded
 from engine.lifecycle.end import cancel
@@ -296,7 +297,7 @@ class RunEngine:
     def _new_run_id(self, request: StartRequest, moment: Moment) -> RunId:
         unique = moment.ids.new("run")
         place = request.concurrency_key or request.key or unique
-        return RunId(self._store.shard(place) + unique)
+        return RunId(place_for(place) + unique)
 
 
 def _concerned(run: Run) -> tuple[PersonId, ...]:

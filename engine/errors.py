@@ -30,6 +30,7 @@ HoldshortError
 │   ├── DeadlinePassedError
 │   ├── DeadlineNotReachedError
 │   ├── RefTakenError
+│   ├── RunClaimedError            stop the processes that serve this store
 │   └── UndecodableRecordError
 ├── DirectoryUnavailableError       refuse, ask to try again
 └── DeliveryError                   the courier retries, or falls back
@@ -284,6 +285,18 @@ class DeadlineNotReachedError(StoreError):
 
 class RefTakenError(StoreError):
     """A new ref is in use already: draw another and commit again."""
+
+
+class RunClaimedError(StoreError):
+    """A run that is to be moved is being worked on, so it is about to change."""
+
+    def __init__(self, run: str, worker: str) -> None:
+        """Name the run and who holds it."""
+        super().__init__(
+            f"a live claim of {worker!r} holds run {run}: stop the processes that serve this store"
+        )
+        self.run = run
+        self.worker = worker
 
 
 class UndecodableRecordError(StoreError):

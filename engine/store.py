@@ -142,6 +142,46 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
+class PastCommit:
+    """A commit that was made: its name, and its events. The first brought the run to version 1."""
+
+    id: CommitId
+    events: tuple[RunEvent, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """All that a store holds of one run, to be put into another store.
+
+    Attributes:
+        since: From when on it is claimable; of a run that waits since when, of one that has ended
+            when that was. By the clock of the store that it was packed in.
+        fence: The number of the last claim; there is no claim in a parcel.
+        losses: As in a claim; one that was lost and not taken over yet is among them.
+        holds_key: The run holds its concurrency key: it was claimed before and has not ended.
+        commits: In order; as many as the run's version.
+        records: In the order of entry, kind and index.
+        closed: Closed tickets, by approval id.
+        refs: What each ref points at, in alphabetical order; refs that went to others are not here.
+        keys: The records of idempotency keys and the version each was made at, by scope and key.
+        cards: In the order they were made, without leases and back-offs.
+
+    """
+
+    run: Run
+    since: datetime
+    fence: int
+    losses: int
+    holds_key: bool
+    commits: tuple[PastCommit, ...]
+    records: tuple[Record, ...]
+    closed: tuple[ResumeTicket, ...]
+    refs: tuple[tuple[Ref, ApprovalId | None], ...]
+    keys: tuple[tuple[KeyRecord, int], ...]
+    cards: tuple[Card, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class RunFilter:
     """Which runs to list; an empty field does not filter."""
 
@@ -194,10 +234,6 @@ class Store(Protocol):
     power loss. Claims, heartbeats and card rows live outside the run's version and need only be
     seen by other processes. Every operation may raise StoreUnavailableError.
     """
-
-    def shard(self, key: str) -> str:
-        """Return the prefix that an id needs to live where ``key`` lives; empty on one box."""
-        ...
 
     async def commit(self, change: Change, claim: Claim | None = None) -> Done:
         """Check, in this order: key, version, fence, not_after, not_before; then write it all.
@@ -333,6 +369,34 @@ class Store(Protocol):
 
     async def gauges(self) -> Gauges:
         """Count what is live, along indexes: the cost grows with it, never with what has ended."""
+        ...
+
+    async def pack(self, run: RunId) -> Parcel:
+        """Return all there is of a run, at one moment; it stays where it is.
+
+        Raises:
+            RunNotFoundError: no such run.
+            RunClaimedError: a live claim holds it, so it is about to change.
+            UndecodableRecordError: some of it cannot be read.
+            StoreUnconfirmedError: it is there, and not confirmed by the replicas.
+
+        """
+        ...
+
+    async def unpack(self, parcel: Parcel) -> None:
+        """Put a run in as it was packed; durable, and confirmed by replicas, when it returns.
+
+        Whatever waits, waits on: deadlines, refs, cards and their receipts are as they were. Cards
+        that are behind are due at once. The run is the youngest in the lists.
+
+        Raises:
+            CommitConflictError: there is a run of that id, or another holds its concurrency key.
+            RefTakenError: one of its refs is in use.
+            IdempotencyConflictError: the key it was started under stands for another run here.
+            StoreUnconfirmedError: it was written, and is not confirmed.
+            StoreError: its id names no place, and this store needs one.
+
+        """
         ...
 
     async def close(self) -> None:

@@ -15,17 +15,18 @@ from engine.errors import StoreVersionError
 from engine.events import RunEvent
 from engine.ids import ApprovalId, Clock, Ref, RunId
 from engine.runs import Run
-from engine.store import Change, Claim, Done, Found, Gauges, Loaded, Page, RunFilter
+from engine.store import Change, Claim, Done, Found, Gauges, Loaded, Page, Parcel, RunFilter
 from engine.stores import (
     redis_cards,
     redis_claims,
     redis_commit,
     redis_gauges,
+    redis_parcels,
     redis_purge,
     redis_reads,
 )
 from engine.stores.bell import Bell
-from engine.stores.keys import EVERYWHERE, letter_for
+from engine.stores.keys import EVERYWHERE
 from engine.stores.redis_bell import Listener
 from engine.stores.redis_connection import Client
 from engine.stores.redis_scripts import Server
@@ -78,10 +79,6 @@ class RedisStore:
                 await self._introduce(place, identity)
             self._identity = identity
         return self._identity
-
-    def shard(self, key: str) -> str:
-        """Return the letter of the place where what has this key lives."""
-        return letter_for(key)
 
     async def commit(self, change: Change, claim: Claim | None = None) -> Done:
         """Check and write a change."""
@@ -176,6 +173,16 @@ class RedisStore:
     async def gauges(self) -> Gauges:
         """Count what is live, along indexes."""
         return await redis_gauges.read(self._server)
+
+    async def pack(self, run: RunId) -> Parcel:
+        """Return all there is of a run, at one moment."""
+        return await redis_parcels.pack(self._server, run)
+
+    async def unpack(self, parcel: Parcel) -> None:
+        """Put a run in as it was packed."""
+        identity = await self.identity()
+        await redis_parcels.unpack(self._server, parcel, identity, self._ring)
+        self._bell.ring()
 
     async def close(self) -> None:
         """Let operations in hand finish, then close the connections."""

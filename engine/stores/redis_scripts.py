@@ -43,7 +43,7 @@ _PARTS = {
     "card_shown": "time cards posts",
     "cards": "time cards",
     "claim": "time rows queue",
-    "commit": "time rows queue cards",
+    "commit": "time rows queue names cards",
     "due": "time",
     "ended": "cards",
     "events": "",
@@ -53,17 +53,19 @@ _PARTS = {
     "load": "time rows",
     "moments": "time queue cards",
     "open": "",
+    "pack": "time rows names cards",
     "peek": "time rows queue",
-    "purge": "rows cards",
+    "purge": "time rows names cards",
     "records": "",
     "release": "time rows queue",
     "take_cards": "time cards",
     "touch": "",
+    "unpack": "time rows queue names cards",
 }
 SCRIPTS = tuple(_PARTS)
 _READS = {
-    *("behind", "cards", "due", "ended", "events", "gauges", "list", "load", "moments", "peek"),
-    "records",
+    *("behind", "cards", "due", "ended", "events", "gauges", "list", "load", "moments", "pack"),
+    *("peek", "records"),
 }
 # These make room or keep what there is: a server that is full must not lose claims over it.
 _SMALL = {"heartbeat", "release", "card_failed", "purge"}

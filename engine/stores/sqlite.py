@@ -16,12 +16,13 @@ from engine.entries import Record
 from engine.events import RunEvent
 from engine.ids import ApprovalId, Clock, Ref, RunId, utc_now
 from engine.runs import Run
-from engine.store import Change, Claim, Done, Found, Gauges, Loaded, Page, RunFilter
+from engine.store import Change, Claim, Done, Found, Gauges, Loaded, Page, Parcel, RunFilter
 from engine.stores import (
     sqlite_cards,
     sqlite_claims,
     sqlite_commit,
     sqlite_gauges,
+    sqlite_parcels,
     sqlite_purge,
     sqlite_reads,
 )
@@ -95,10 +96,6 @@ class SqliteStore:
         """Return what was done so far."""
         tally = self._tally
         return Counters(tally.full_commits, tally.lite_commits, self._thread.hops, tally.statements)
-
-    def shard(self, key: str) -> str:  # noqa: ARG002 - there is one box, so one place
-        """Return no prefix: every id lives here."""
-        return ""
 
     async def commit(self, change: Change, claim: Claim | None = None) -> Done:
         """Check and write a change; durable when it returns."""
@@ -233,6 +230,20 @@ class SqliteStore:
     async def gauges(self) -> Gauges:
         """Count what is live, along indexes."""
         return await self._thread.run(lambda database: sqlite_gauges.read(database, self._clock))
+
+    async def pack(self, run: RunId) -> Parcel:
+        """Return all there is of a run, at one moment."""
+        return await self._thread.run(
+            lambda database: sqlite_parcels.pack(database, run, self._clock)
+        )
+
+    async def unpack(self, parcel: Parcel) -> None:
+        """Put a run in as it was packed; durable when it returns."""
+        await self._thread.run(
+            lambda database: sqlite_parcels.unpack(database, parcel, self._clock),
+            writes=Writes.FULL,
+            after=lambda _: self._bell.ring(),
+        )
 
     async def close(self) -> None:
         """Let queued operations finish, then close the file."""

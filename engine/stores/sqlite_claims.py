@@ -77,6 +77,13 @@ def release(database: Database, claim: Claim, retry_at: datetime | None, clock: 
     database.lite(_RELEASE, (ready_at, lost, claim.run, claim.fence))
 
 
+def hold_key(database: Database, key: str, number: int) -> None:
+    """Let a run hold a concurrency key, if none does, so that the others of that key must wait."""
+    values = {"key": key, "number": number}
+    if database.change(_HOLD_KEY, values):
+        database.change(_BLOCK_OTHERS, values)
+
+
 @dataclass(frozen=True, slots=True)
 class _Candidate:
     """A ready run as it was read, before it was taken."""
@@ -107,7 +114,6 @@ def _take(
         "number": candidate.number,
         "version": candidate.run.version,
         "fence": candidate.fence,
-        "key": candidate.run.concurrency_key,
         "worker": worker,
         "now": now,
         "until": until,
@@ -117,8 +123,8 @@ def _take(
     with database.transaction(Sync.NORMAL):
         rows = database.all(_CLAIM, values)
         # A run whose key another one holds is blocked, so it is not claimed above.
-        if rows and database.change(_HOLD_KEY, values):
-            database.change(_BLOCK_OTHERS, values)
+        if rows:
+            hold_key(database, candidate.run.concurrency_key, candidate.number)
     return _first_pair(rows)
 
 

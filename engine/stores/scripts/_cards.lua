@@ -65,7 +65,7 @@ end
 
 local function is_behind(facts)
   for _, field in ipairs(redis.call('HKEYS', facts)) do
-    local card = string.sub(field, 1, 1) == 'c' and read_card(facts, field)
+    local card = string.match(field, '^c') and read_card(facts, field)
     if card and card.wanted > card.shown then
       return true
     end

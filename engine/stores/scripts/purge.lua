@@ -15,12 +15,9 @@ local function forget_facts(id)
   for _, name in ipairs(redis.call('HKEYS', facts)) do
     local kind, rest = string.sub(name, 1, 1), string.sub(name, 2)
     if kind == 'f' then
-      for ref in string.gmatch(redis.call('HGET', facts, 'f'), '%S+') do
-        -- Another run may have taken the ref over.
-        local held = redis.call('HGET', refs, ref)
-        if held and string.match(held, '^%S+') == id then
-          redis.call('HDEL', refs, ref)
-        end
+      -- Another run may have taken the ref over.
+      if held_ref(refs, rest) == id then
+        redis.call('HDEL', refs, rest)
       end
     elseif kind == 's' then
       redis.call('UNLINK', rest)
