@@ -25,6 +25,9 @@ _NOT_OURS = frozenset({"missing_scope", "not_allowed_token_type", "plan_upgrade_
 """Slack will not tell before somebody changes the app or the plan."""
 _NO_GROUP = frozenset({"no_such_subteam", "invalid_arguments"}) | _NOT_OURS
 _NO_CHANNEL = frozenset({"channel_not_found", "invalid_arguments"}) | _NOT_OURS
+_NO_ADDRESS = frozenset({"users_not_found"}) | _NOT_OURS
+_ANSWERS = _NOBODY | _NO_GROUP | _NO_CHANNEL | _NO_ADDRESS
+"""Slack said no, so it is there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +66,7 @@ class SlackDirectory:
     def __init__(self, client: AsyncWebClient, identity: SlackIdentity, clock: Clock) -> None:
         """Take a client, whose workspace is home, and the clock that ages what is remembered."""
         self.trouble = ""
+        self._asked: tuple[str, dict[str, Any]] = ("users.info", {"user": identity.bot_user})
         self._client = client
         self._identity = identity
         self._people: Remembering[str, _Known] = Remembering(self._ask, clock)
@@ -109,8 +113,12 @@ class SlackDirectory:
     async def recover(self) -> str:
         """Return what is wrong now; after trouble Slack is asked again, as nobody else may."""
         if self.trouble:
-            with contextlib.suppress(DirectoryUnavailableError, SlackApiError):
-                await self._call("users.info", user=self._identity.bot_user)
+            method, arguments = self._asked
+            with contextlib.suppress(DirectoryUnavailableError):
+                try:
+                    await self._call(method, **arguments)
+                except SlackApiError as error:
+                    self._unless(error, _ANSWERS, method)
         return self.trouble
 
     async def _ask(self, user: str) -> _Known:
@@ -157,7 +165,7 @@ class SlackDirectory:
         try:
             answer = await self._call("users.lookupByEmail", email=email)
         except SlackApiError as error:
-            self._unless(error, _NOT_OURS | {"users_not_found"}, "users.lookupByEmail")
+            self._unless(error, _NO_ADDRESS, "users.lookupByEmail")
             if error_code(error) in _NOT_OURS:
                 why = f"Slack says {error_code(error)}"
                 raise UnknownGroupError("e-mail address", email, why) from None
@@ -173,10 +181,15 @@ class SlackDirectory:
             DirectoryUnavailableError: Slack did not answer so that it could be read.
 
         """
+        asked = (method, arguments)
         try:
             async with asyncio.timeout(TIMEOUT_S):
                 answer = await self._post(method, arguments)
+        except SlackApiError:
+            self._asked = asked
+            raise
         except (TimeoutError, aiohttp.ClientError, ValueError) as error:
+            self._asked = asked
             raise self._troubled(f"{method}: {type(error).__name__}") from None
         self.trouble = ""
         return answer.data if isinstance(answer.data, dict) else {}

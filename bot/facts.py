@@ -5,6 +5,7 @@ from typing import assert_never
 from engine.entries import CallOutcome
 from engine.events import (
     AnswerRefused,
+    CallDropped,
     CallFinished,
     CallGated,
     CallLost,
@@ -28,7 +29,7 @@ from engine.tickets import Answer, Deny, Resolution, Settle
 from notifiers.wording import short_digest
 
 _RunFact = RunStarted | CancelRequested | RunSucceeded | RunFailed | RunCancelled
-_CallFact = CallGated | CallRejected | CallStarted | CallFinished | CallLost | CallWithheld
+_TicketFact = TicketOpened | TicketClosed | VoteCast | AnswerRefused
 
 _VERDICTS = {
     Verdict.ALLOW: "is allowed by its policy",
@@ -58,24 +59,11 @@ def _tell(fact: Fact) -> str:
     match fact:
         case RunStarted() | CancelRequested() | RunSucceeded() | RunFailed() | RunCancelled():
             return _tell_run(fact)
-        case TicketOpened():
-            return f"{fact.ref} {_ASKED.get(fact.target, fact.target)}"
-        case TicketClosed():
-            return tell_resolution(fact.resolution)
-        case VoteCast():
-            actor = tell_actor(fact.vote.actor)
-            return f"allowed by {actor}: {fact.votes} of {fact.needed}"
-        case AnswerRefused():
-            why = fact.refusal.value.replace("_", " ")
-            return f"{tell_actor(fact.actor)} tried to {fact.decision} and may not ({why})"
-        case (
-            CallGated()
-            | CallRejected()
-            | CallStarted()
-            | CallFinished()
-            | CallLost()
-            | CallWithheld()
-        ):
+        case TicketOpened() | TicketClosed() | VoteCast() | AnswerRefused():
+            return _tell_ticket(fact)
+        case CallGated() | CallRejected() | CallDropped():
+            return _tell_judged(fact)
+        case CallStarted() | CallFinished() | CallLost() | CallWithheld():
             return _tell_call(fact)
         case _:
             assert_never(fact)
@@ -128,12 +116,36 @@ def _tell_ending(fact: CallFinished) -> str:
     return f"{_OUTCOMES[fact.outcome]} in {fact.seconds:.1f} s"
 
 
-def _tell_call(fact: _CallFact) -> str:
+def _tell_ticket(fact: _TicketFact) -> str:
+    match fact:
+        case TicketOpened():
+            return f"{fact.ref} {_ASKED.get(fact.target, fact.target)}"
+        case TicketClosed():
+            return tell_resolution(fact.resolution)
+        case VoteCast():
+            actor = tell_actor(fact.vote.actor)
+            return f"allowed by {actor}: {fact.votes} of {fact.needed}"
+        case AnswerRefused():
+            why = fact.refusal.value.replace("_", " ")
+            return f"{tell_actor(fact.actor)} tried to {fact.decision} and may not ({why})"
+        case _:
+            assert_never(fact)
+
+
+def _tell_judged(fact: CallGated | CallRejected | CallDropped) -> str:
     match fact:
         case CallGated():
             return f"{fact.tool} {_VERDICTS[fact.verdict]} ({short_digest(fact.digest)})"
         case CallRejected():
             return f"{fact.tool} was refused before its policy: {fact.reason}"
+        case CallDropped():
+            return f"{fact.tool} was left out: another call asks first"
+        case _:
+            assert_never(fact)
+
+
+def _tell_call(fact: CallStarted | CallFinished | CallLost | CallWithheld) -> str:
+    match fact:
         case CallStarted():
             return f"{fact.tool} starts"
         case CallFinished():

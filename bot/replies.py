@@ -319,7 +319,7 @@ _TAKES = {
 
 @refused.register
 def _(error: WrongDecisionError, words: Words, reader: str = "") -> str:  # noqa: ARG001
-    takes = _either([_TAKES.get(kind, kind) for kind in error.accepted])
+    takes = wording.either([_TAKES.get(kind, kind) for kind in error.accepted])
     how = f": {words.command('resolve', 'REF')}" if "settle" in error.accepted else "."
     return f"Nothing changed: this takes {takes}{how}"
 
@@ -393,11 +393,6 @@ def named(who: Approvers | NotAllowedError, words: Words, reader: str = "") -> s
     rest = len(them) - len(shown)
     if rest:
         shown.append(f"{rest} more")
-    return _either([*shown, "whoever is on call"] if who.on_call else shown)
-
-
-def _either(named: list[str]) -> str:
-    if not named:
-        return ""
-    *first, last = named
-    return f"{', '.join(first)} or {last}" if first else last
+    if who.on_call:
+        shown.append("whoever is on call")
+    return wording.either(shown) if shown else ""

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from engine.errors import InvalidAgentDefinitionError, UnknownAgentError
 from engine.identity import OWNER, Approvers
@@ -13,6 +13,7 @@ from engine.runs import Replay
 from engine.schema import Json, digest_of
 from engine.tickets import Risk
 
+Asks = Literal["together", "one_by_one", "first_only"]
 DEFAULT_APPROVAL_TIMEOUT = timedelta(hours=24)
 DEFAULT_TOOL_TIMEOUT = timedelta(minutes=10)
 DEFAULT_MAX_STEPS = 50
@@ -113,6 +114,10 @@ class Agent:
         approvers: Who may decide, and how many of them it takes; the owner unless named.
         on_call: A function of the PolicyContext that returns the people who are on call just now,
             by id or e-mail. Asked whenever somebody decides; if it fails, nobody is let through.
+        asks: What happens where one step holds several calls that ask. ``"together"``: all are
+            open at once and decided in any order. ``"one_by_one"``: the calls are gone through in
+            the model's order, each done before the next one asks. ``"first_only"``: the first
+            asks, and the model is never seen to have proposed the others; it may ask again.
         approval_timeout: Silence for this long is a denial.
         notify: Name of the notifier; may be left out where the engine has just one.
         options: Per tool name, how it is run.
@@ -129,6 +134,7 @@ class Agent:
     approvals: Mapping[str, Policy] = field(default_factory=dict)
     approvers: Approvers | Sequence[str] = OWNER
     on_call: OnCall | None = None
+    asks: Asks = "together"
     approval_timeout: timedelta = DEFAULT_APPROVAL_TIMEOUT
     notify: str | None = None
     options: Mapping[str, ToolOptions] = field(default_factory=dict)
@@ -269,6 +275,10 @@ def _check_limits(agent: Agent) -> None:
         )
     if agent.max_steps < 1:
         raise InvalidAgentDefinitionError(f"agent {agent.name!r}: max_steps must be at least 1")
+    if agent.asks not in get_args(Asks):
+        raise InvalidAgentDefinitionError(
+            f"agent {agent.name!r}: asks is {agent.asks!r}; use one of {', '.join(get_args(Asks))}"
+        )
 
 
 def _read_approvers(name: str, given: Approvers | Sequence[str]) -> Approvers:

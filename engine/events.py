@@ -42,6 +42,14 @@ class CallRejected(Frozen):
     reason: str
 
 
+class CallDropped(Frozen):
+    """A call was left out of the model's step: another one asks first, and only that is asked."""
+
+    kind: Literal["call_dropped"] = "call_dropped"
+    call: CallId
+    tool: str
+
+
 class TicketOpened(Frozen):
     """The run waits for an answer."""
 
@@ -159,6 +167,7 @@ Fact = Annotated[
     RunStarted
     | CallGated
     | CallRejected
+    | CallDropped
     | TicketOpened
     | VoteCast
     | AnswerRefused

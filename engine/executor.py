@@ -1,25 +1,22 @@
 """Advance one claimed run to its next outcome: parked, ended, handed back, or lost."""
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from engine.agents import Agent, AgentRegistry, RunScope
-from engine.entries import CallResult, Record, RecordKind, read_entries
+from engine.agents import Agent, AgentRegistry
+from engine.entries import CallResult, read_entries
 from engine.errors import (
     ClaimLostError,
     CommitConflictError,
     ConfigurationError,
     ModelRequestError,
-    RefTakenError,
-    StoreUnavailableError,
     StoreUnconfirmedError,
-    TicketMismatchError,
     UndecodableRecordError,
 )
-from engine.gate import Gate
-from engine.ids import ApprovalId, CallId, Moment, Surroundings
+from engine.gate import Gate, question_in
+from engine.ids import Moment, Surroundings
+from engine.journey import Journey, StoppedError, Transition
 from engine.lifecycle.draft import call_index
 from engine.lifecycle.end import carry_out_cancel, fail, finish
 from engine.lifecycle.execute import (
@@ -32,20 +29,20 @@ from engine.lifecycle.execute import (
     recover,
     withhold,
 )
-from engine.lifecycle.propose import Asking, Proposal, permission_digest, propose
-from engine.lifecycle.seal import check_cleared
-from engine.model import ModelQuestion, ModelReply, ask_model
+from engine.lifecycle.propose import (
+    Asking,
+    Proposal,
+    first_ask_only,
+    proceed,
+    propose,
+)
+from engine.model import ModelQuestion, ModelReply, ask_model, without_calls
 from engine.runs import CallState, Failure, Run, RunStatus, ToolCall, Usage
 from engine.store import Change, Claim, Store
-from engine.tickets import ResumeTicket
 from engine.tools import Ending, Toolbox, ToolShelf
 
 MAX_RETRIES = 5
 MAX_LOSSES = 8
-# Together well under a lease, so a result in hand outlives a store that is away for a moment.
-_PAUSES_S = (0.05, 0.2, 0.5, 1.0, 2.0)
-
-Transition = Callable[[Run, Moment], Change | None]
 
 
 class Advanced(StrEnum):
@@ -77,10 +74,10 @@ class Executor:
             StoreError: the store failed; the lease will lapse.
 
         """
-        journey = _Journey(self._store, self._surroundings, run, claim)
+        journey = Journey(self._store, self._surroundings, run, claim)
         try:
             await self._go(journey, stop)
-        except _StoppedError:
+        except StoppedError:
             return Advanced.ENDED
         except ClaimLostError:
             return Advanced.LOST
@@ -90,7 +87,7 @@ class Executor:
         parked = journey.run.status is RunStatus.WAITING
         return Advanced.PARKED if parked else Advanced.ENDED
 
-    async def _go(self, journey: "_Journey", stop: asyncio.Event) -> None:
+    async def _go(self, journey: Journey, stop: asyncio.Event) -> None:
         if journey.claim.losses >= MAX_LOSSES:
             text = f"given up after {journey.claim.losses} attempts that did not get on"
             await journey.fail("gave_up", text)
@@ -107,127 +104,18 @@ class Executor:
             await journey.fail("invalid_agent_definition", str(error))
 
 
-class _StoppedError(Exception):
-    """The run ended under our hands; there is nothing left to do."""
-
-
-@dataclass(slots=True)
-class _Journey:
-    """One claimed run on its way: its present state, its records, and how it commits."""
-
-    store: Store
-    surroundings: Surroundings
-    run: Run
-    claim: Claim
-    records: list[Record] | None = None
-    cleared: dict[ApprovalId, ResumeTicket] = field(default_factory=dict)
-
-    def scope(self, call: CallId | None = None) -> RunScope:
-        run = self.run
-        return RunScope(
-            run=run.id,
-            agent=run.agent,
-            owner=run.owner,
-            requester=run.requester,
-            context=run.context,
-            op=operation(run, call) if call else None,
-        )
-
-    async def commit(self, transition: Transition) -> bool:
-        """Commit a transition of the present run; False where it had nothing to change."""
-        while True:
-            change = transition(self.run, self.surroundings.moment())
-            if change is None:
-                return False
-            try:
-                await self._commit(change)
-            except RefTakenError:
-                continue
-            except CommitConflictError:
-                await self._reload()
-                continue
-            except StoreUnconfirmedError:
-                self._keep(change)
-                raise
-            self._keep(change)
-            return True
-
-    async def _commit(self, change: Change) -> None:
-        """Commit; a store that does not answer, or not for all, is asked again by the same id."""
-        for pause in _PAUSES_S:
-            try:
-                await self.store.commit(change, self.claim)
-            except (StoreUnavailableError, StoreUnconfirmedError) as error:
-                self.surroundings.report("worker", error)
-                await asyncio.sleep(pause)
-            else:
-                return
-        await self.store.commit(change, self.claim)
-
-    async def fail(self, code: str, message: str) -> None:
-        failure = Failure(code=code, message=message)
-        await self.commit(lambda run, moment: fail(run, failure, moment))
-
-    def arguments(self, call: ToolCall) -> str | None:
-        """Return a call's stored arguments, or None where they are missing.
-
-        The records have been loaded: a call is only looked at once its batch is worked off.
-        """
-        entry = self.run.batch.entry if self.run.batch else -1
-        wanted = (entry, RecordKind.ARGUMENTS, call_index(call))
-        for record in self.records or ():
-            if (record.entry, record.kind, record.index) == wanted:
-                return record.body
-        return None
-
-    async def load_records(self) -> list[Record]:
-        if self.records is None:
-            self.records = list(await self.store.records(self.run.id))
-        return self.records
-
-    async def load_cleared(self) -> None:
-        """Load the closed tickets that let calls of the open batch run, each once."""
-        for call in self.run.batch.calls if self.run.batch else ():
-            approval = call.approval
-            if call.state is CallState.ALLOWED and approval and approval not in self.cleared:
-                closed = (await self.store.load(self.run.id, approval=approval)).closed
-                if closed is not None:
-                    self.cleared[approval] = closed
-
-    def unlike(self, call: ToolCall) -> str:
-        """Return what of an allowed call is not as it was judged and allowed; empty if nothing."""
-        arguments = self.arguments(call)
-        if arguments is None or permission_digest(call.tool, arguments) != call.digest:
-            return f"the stored arguments of call {call.id} are not those that were judged"
-        try:
-            check_cleared(call, self.cleared.get(call.approval) if call.approval else None)
-        except TicketMismatchError as error:
-            return f"call {call.id} is not what was allowed ({error.axis})"
-        return ""
-
-    async def _reload(self) -> None:
-        loaded = await self.store.load(self.run.id)
-        self.run = loaded.run
-        if not self.run.live:
-            raise _StoppedError
-
-    def _keep(self, change: Change) -> None:
-        self.run = change.run
-        if self.records is not None:
-            self.records.extend(change.records)
-
-
 @dataclass(frozen=True, slots=True)
 class _Advance:
     """The step loop of one run with its agent's tools at hand."""
 
-    journey: _Journey
+    journey: Journey
     agent: Agent
     toolbox: Toolbox
 
     @property
     def _asking(self) -> Asking:
-        return Asking(approvers=self.agent.who, timeout=self.agent.approval_timeout)
+        in_turn = self.agent.asks == "one_by_one"
+        return Asking(self.agent.who, self.agent.approval_timeout, in_turn)
 
     async def run(self, stop: asyncio.Event) -> None:
         await self.journey.commit(lambda run, moment: recover(run, self._asking, moment))
@@ -272,6 +160,8 @@ class _Advance:
             await self.journey.fail("policy_failed", f"{type(error).__name__}: {error}")
             return
         proposal = Proposal(reply.response, reply.text, gated, usage)
+        if self.agent.asks == "first_only":
+            proposal = _with_first_ask_only(proposal)
         await self.journey.commit(lambda run, moment: propose(run, proposal, self._asking, moment))
 
     async def _reply(self) -> ModelReply | None:
@@ -296,7 +186,9 @@ class _Advance:
         await self.journey.load_records()
         await self.journey.load_cleared()
         call = _next(self.journey.run)
-        if call is None:
+        if call is None and _has_more(self.journey.run):
+            await self.journey.commit(self._proceed)
+        elif call is None:
             await self.journey.fail("stuck", "the open batch has nothing that could go on")
         elif call.state is CallState.EXECUTING:
             await self._execute(call)
@@ -356,10 +248,33 @@ class _Advance:
         if run.cancel is not None:
             return change.then(carry_out_cancel(run, moment))
         call = _next(run)
+        if call is None and _has_more(run):
+            change = change.then(self._proceed(run, moment))
+            run = change.run
+            call = _next(run)
         if call is None:
             return change
         following = self._begin_or_refuse(call)(run, moment)
         return change.then(following) if following is not None else change
+
+    def _proceed(self, run: Run, moment: Moment) -> Change:
+        """Go on with calls that had to wait for their turn."""
+        asks = [c for c in run.batch.calls if c.verdict is None] if run.batch else []
+        prompts = {c.id: question_in(self.journey.arguments(c) or "{}") for c in asks}
+        return proceed(run, prompts, self._asking, moment)
+
+
+def _has_more(run: Run) -> bool:
+    calls = run.batch.calls if run.batch else ()
+    return any(call.state is CallState.REQUESTED for call in calls)
+
+
+def _with_first_ask_only(proposal: Proposal) -> Proposal:
+    kept, dropped = first_ask_only(proposal.calls)
+    if not dropped:
+        return proposal
+    response = without_calls(proposal.response, [call_index(call) for call in dropped])
+    return replace(proposal, response=response, calls=kept, dropped=dropped)
 
 
 def _next(run: Run) -> ToolCall | None:

@@ -59,7 +59,7 @@ class Gate:
             return Gated(call=call, arguments=arguments, rejected=str(error))
         call = self._described(call, arguments, values)
         if self.toolbox.asks(call.tool):
-            return Gated(call=call, arguments=arguments, asks=str(values.get("question", "")))
+            return Gated(call=call, arguments=arguments, asks=question_in(arguments))
         verdict = await self._verdict(call.tool, values)
         return Gated(call=call.model_copy(update={"verdict": verdict}), arguments=arguments)
 
@@ -101,3 +101,8 @@ class Gate:
             context=self.run.context,
         )
         return await evaluate(policy, values, context)
+
+
+def question_in(arguments: str) -> str:
+    """Return the question in the canonical arguments of a tool that asks a person."""
+    return str(json.loads(arguments).get("question", ""))

@@ -1,7 +1,7 @@
 """One model request: entries go in as the model layer's messages, a reply comes out."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from pydantic_ai import exceptions, models
@@ -93,6 +93,14 @@ def read_reply(response: ModelResponse) -> ModelReply:
             output_tokens=response.usage.output_tokens,
         ),
     )
+
+
+def without_calls(response: str, positions: Collection[int]) -> str:
+    """Return a stored response without the tool calls at these positions, as if never proposed."""
+    message = _load_response(response)
+    dropped = [call for n, call in enumerate(message.tool_calls) if n in positions]
+    kept = [part for part in message.parts if not any(part is call for call in dropped)]
+    return ModelMessagesTypeAdapter.dump_json([replace(message, parts=kept)]).decode()
 
 
 def to_messages(entries: Sequence[Entry], instructions: str) -> Iterator[ModelMessage]:

@@ -70,7 +70,7 @@ def deciders(who: Approvers) -> str:
     shown = _first(named)
     if who.on_call:
         shown.append("whoever is on call")
-    return _either(shown) if shown else "nobody"
+    return either(shown) if shown else "nobody"
 
 
 def votes(notice: TicketNotice) -> str:
@@ -103,7 +103,8 @@ def _voter(vote: Vote) -> str:
     return actor(vote.actor) + (f" for {person(vote.seat)}" if instead else "")
 
 
-def _either(shown: list[str]) -> str:
+def either(shown: list[str]) -> str:
+    """Return several things of which one will do, at least one of them, as a list in words."""
     *first, last = shown
     return f"{', '.join(first)} or {last}" if first else last
 

@@ -1,16 +1,17 @@
 """Propose: a model's response becomes a batch; calls that ask park the run."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
 from engine.entries import CallOutcome, CallResult, RecordKind
-from engine.events import CallGated, CallRejected
+from engine.events import CallDropped, CallGated, CallRejected
 from engine.identity import Approvers
-from engine.ids import ApprovalId, Moment, TokenId, place_of
+from engine.ids import ApprovalId, CallId, Moment, TokenId, place_of
 from engine.lifecycle.draft import Draft, call_index
 from engine.lifecycle.table import CallCause, RunCause
 from engine.policy import Verdict
-from engine.runs import Batch, Run, ToolCall, Usage
+from engine.runs import SETTLED, Batch, CallState, Run, ToolCall, Usage
 from engine.schema import digest_of
 from engine.store import Change, ClaimEffect
 from engine.tickets import AwaitTarget, RemoteInput, ResumeTicket, ToolPermission
@@ -35,20 +36,28 @@ class Gated:
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """How this agent asks: whom, and for how long silence is not yet a denial."""
+    """How this agent asks: whom, and for how long silence is not yet a denial.
+
+    ``in_turn``: the calls of a step are gone through one after another, each done before the next.
+    """
 
     approvers: Approvers
     timeout: timedelta
+    in_turn: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A model's response, opaque here; its words beside the calls; the calls gated; its cost."""
+    """A model's response, opaque here; its words beside the calls; the calls gated; its cost.
+
+    ``dropped`` are calls that are in the response no more, as another one asks first.
+    """
 
     response: str
     words: str
     calls: tuple[Gated, ...]
     usage: Usage
+    dropped: tuple[ToolCall, ...] = ()
 
 
 def propose(run: Run, proposal: Proposal, asking: Asking, moment: Moment) -> Change:
@@ -62,9 +71,33 @@ def propose(run: Run, proposal: Proposal, asking: Asking, moment: Moment) -> Cha
         draft.write(RecordKind.WORDS, entry, proposal.words[:MAX_WORDS])
     for gated in proposal.calls:
         draft.write(RecordKind.ARGUMENTS, entry, gated.arguments, call_index(gated.call))
-        _gate(draft, gated, asking)
+        _judged(draft, gated)
+    for call in proposal.dropped:
+        draft.note(CallDropped(call=call.id, tool=call.tool))
+    prompts = {g.call.id: g.asks for g in proposal.calls if g.asks is not None}
+    _go_through(draft, prompts, asking)
     draft.settle()
     return park_if_asking(draft)
+
+
+def proceed(run: Run, prompts: Mapping[CallId, str], asking: Asking, moment: Moment) -> Change:
+    """Return the Change that goes on through a batch whose calls take turns.
+
+    Calls up to the next that runs or asks leave their ``requested``; ``prompts`` are the questions
+    of those that ask a person.
+    """
+    draft = Draft(run, moment)
+    _go_through(draft, prompts, asking)
+    draft.settle()
+    return park_if_asking(draft)
+
+
+def first_ask_only(gated: Sequence[Gated]) -> tuple[tuple[Gated, ...], tuple[ToolCall, ...]]:
+    """Return the calls without those that ask after the first that asks, and these."""
+    asking = [g for g in gated if not g.rejected and (g.asks is not None or _must_ask(g.call))]
+    later = {g.call.id for g in asking[1:]}
+    kept = tuple(g for g in gated if g.call.id not in later)
+    return kept, tuple(g.call for g in asking[1:])
 
 
 def park_if_asking(draft: Draft) -> Change:
@@ -91,7 +124,8 @@ def open_permission(draft: Draft, call: ToolCall, asking: Asking) -> None:
     _open(draft, call, target, call.digest, asking)
 
 
-def _gate(draft: Draft, gated: Gated, asking: Asking) -> None:
+def _judged(draft: Draft, gated: Gated) -> None:
+    """Note what the gate said; a call that never reached its policy has its result at once."""
     call = gated.call
     if gated.rejected:
         draft.note(CallRejected(call=call.id, tool=call.tool, reason=gated.rejected))
@@ -100,17 +134,33 @@ def _gate(draft: Draft, gated: Gated, asking: Asking) -> None:
         return
     verdict = call.verdict or Verdict.ASK
     draft.note(CallGated(call=call.id, tool=call.tool, digest=call.digest, verdict=verdict))
-    if gated.asks is not None:
+
+
+def _go_through(draft: Draft, prompts: Mapping[CallId, str], asking: Asking) -> None:
+    """Move the requested calls on by their verdicts; in turn, up to the first that is not done."""
+    for call in draft.batch.calls:
+        if call.state is CallState.REQUESTED:
+            _move_on(draft, call, prompts.get(call.id), asking)
+        if asking.in_turn and draft.batch.call(call.id).state not in SETTLED:
+            return
+
+
+def _must_ask(call: ToolCall) -> bool:
+    return (call.verdict or Verdict.ASK) is Verdict.ASK
+
+
+def _move_on(draft: Draft, call: ToolCall, prompt: str | None, asking: Asking) -> None:
+    if prompt is not None:
         waiting = draft.move_call(call, CallCause.ASK)
-        target = RemoteInput(call=call.id, tool=call.tool, prompt=gated.asks)
-        _open(draft, waiting, target, question_digest(gated.asks), asking)
-    elif verdict is Verdict.ALLOW:
+        target = RemoteInput(call=call.id, tool=call.tool, prompt=prompt)
+        _open(draft, waiting, target, question_digest(prompt), asking)
+    elif _must_ask(call):
+        open_permission(draft, draft.move_call(call, CallCause.ASK), asking)
+    elif call.verdict is Verdict.ALLOW:
         draft.move_call(call, CallCause.ALLOW)
-    elif verdict is Verdict.DENY:
+    else:
         blocked = told(call, CallOutcome.DENIED, "blocked: policy does not allow this call")
         draft.give_result(call, blocked, CallCause.DENY)
-    else:
-        open_permission(draft, draft.move_call(call, CallCause.ASK), asking)
 
 
 def told(call: ToolCall, outcome: CallOutcome, text: str) -> CallResult:

@@ -15,6 +15,7 @@ _OF_THE_CALL = {
     "verdict",
     "replay",
     "timeout_s",
+    "declared",
 }
 """What does not change about a call between its being judged and its result."""
 

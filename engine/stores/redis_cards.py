@@ -8,6 +8,7 @@ from typing import Any
 from engine.cards import Card, CardKey, Receipt
 from engine.ids import RunId
 from engine.stores.keys import CHANNEL, Place, home_of, place_of_run
+from engine.stores.redis_bytes import pack, unpack
 from engine.stores.redis_commit import field_of
 from engine.stores.redis_scripts import Argument, Server
 from engine.stores.rows import Readable, Row, read_card, span, to_micros
@@ -30,19 +31,18 @@ async def of_run(server: Server, run: RunId) -> tuple[Card, ...]:
     place = place_of_run(run)
     if place is None:
         return ()
-    rows = await server.run("cards", [place.key("cards", run)], run)
+    rows = await server.run("cards", [place.key("facts", run)], run)
     return tuple(read_card(_row(told)) for told in sorted(rows, key=lambda told: told[2]))
 
 
 async def shown(server: Server, card: Card, version: int, receipt: Receipt, ring: str) -> bool:
     """Record what a card shows; tell whether it, or another post of it, is behind now."""
     key = card.key
-    seen = card.receipt.model_dump_json() if card.receipt else ""
     behind = await server.run(
         "card_shown",
         _keys(key),
         *(server.now(), key.run, field_of(key), key.duplicate, card.fence, version),
-        *(receipt.model_dump_json(), seen, CHANNEL, ring),
+        *(*_split(receipt), _message(card.receipt), CHANNEL, ring),
     )
     return bool(behind)
 
@@ -62,7 +62,7 @@ async def adopt(server: Server, key: CardKey, receipt: Receipt, ring: str) -> bo
     unknown = await server.run(
         "adopt_card",
         _keys(key),
-        *(server.now(), key.run, field_of(key), receipt.model_dump_json(), CHANNEL, ring),
+        *(server.now(), key.run, field_of(key), *_split(receipt), CHANNEL, ring),
     )
     return bool(unknown)
 
@@ -86,7 +86,7 @@ async def _lease(
     keys, arguments = [place.key("behind")], list[Argument]()
     for name in names:
         run, field = name.split(" ", 1)
-        keys.append(place.key("cards", run))
+        keys.append(place.key("facts", run))
         arguments += [run, field]
     rows = await server.run("take_cards", keys, server.now(), span(lease), courier, *arguments)
     return [_row(told) for told in rows]
@@ -94,15 +94,40 @@ async def _lease(
 
 def _keys(key: CardKey) -> list[str]:
     place = home_of(key.run)
-    return [place.key("run", key.run), place.key("cards", key.run), place.key("behind")]
+    return [place.key("run", key.run), place.key("facts", key.run), place.key("behind")]
+
+
+def _split(receipt: Receipt) -> tuple[bytes, str]:
+    """Return a receipt without the message it names, and that; an empty one where it names none."""
+    if not receipt.shown:
+        return pack(receipt.model_dump_json()), ""
+    rest = receipt.model_dump_json(exclude={"place", "id"})
+    return pack(f"{len(receipt.place)}{rest}"), _message(receipt)
+
+
+def _join(rest: str, message: str) -> str:
+    """Return a receipt as JSON, put together from what ``_split`` made of it."""
+    length, _, fields = rest.partition("{")
+    if not length:
+        return rest
+    place, message_id = message[: int(length)], message[int(length) + 1 :]
+    return f'{{"place":{json.dumps(place)},"id":{json.dumps(message_id)},{fields}'
+
+
+def _message(receipt: Receipt | None) -> str:
+    return f"{receipt.place}/{receipt.id}" if receipt is not None and receipt.shown else ""
 
 
 def _row(told: list[Any]) -> Row:
     """Return a card's row as ``read_card`` wants it; its number is its name among all cards."""
-    run, field, _, duplicate, wanted, shown, attempts, fence, receipt = (
-        part.decode() if isinstance(part, bytes) else part for part in told
+    *named, rest, message = told
+    run, field, _, duplicate, wanted, shown, attempts, fence = (
+        part.decode() if isinstance(part, bytes) else part for part in named
     )
-    (subject, role, notifier), _ = json.JSONDecoder().raw_decode(field)
+    (subject, role, notifier), _ = json.JSONDecoder().raw_decode(field[1:])
+    receipt = None if rest is None else _join(unpack(rest), message.decode())
     name = f"{run} {field}"
-    versions = (wanted, shown, attempts, fence)
-    return (name, run, subject, role, notifier, duplicate, *versions, receipt)
+    return (
+        *(name, run, subject, role, notifier, duplicate),
+        *(wanted, shown, attempts, fence, receipt),
+    )

@@ -84,8 +84,8 @@ async def confirm(server: Server, run: RunId) -> None:
 
 
 def field_of(key: CardKey) -> str:
-    """Return the name of a card among the cards of its run, whichever post of it."""
-    return json.dumps([key.subject, key.role.value, key.notifier], separators=(",", ":"))
+    """Return the name of a card among the facts of its run, whichever post of it."""
+    return "c" + json.dumps([key.subject, key.role.value, key.notifier], separators=(",", ":"))
 
 
 def read_told(key: str, scope: str, told: str) -> tuple[KeyRecord, str, int]:
@@ -98,7 +98,7 @@ def _keys(change: Change, place: Place) -> list[str]:
     run = change.run.id
     keys = [
         place.key("meta"),
-        *(place.key(kind, run) for kind in ("run", "facts", "log", "cards")),
+        *(place.key(kind, run) for kind in ("run", "facts", "log")),
         *(place.key(kind) for kind in ("ready", "due", "behind", "refs", "holds")),
     ]
     if change.key is not None and change.key.scope != scope_of(run):

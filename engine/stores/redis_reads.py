@@ -147,10 +147,9 @@ def _moments(told: list[Any], readable: Readable) -> list[int]:
 
 async def _newest(server: Server, wanted: RunFilter, limit: int, cursor: str) -> list[Any]:
     views = frozenset(wanted.statuses or RunStatus)
-    name = f":a:{wanted.agent}" if wanted.agent else f":o:{wanted.owner}" if wanted.owner else ""
     rows: list[Any] = []
     for statuses, claimed in _stored(views):
-        kinds = [f"is:{status.value}{name}" for status in statuses]
+        kinds = [f"is:{status.value}" for status in statuses]
         replies = await server.run_everywhere(
             "list", kinds, server.now(), cursor, limit, wanted.agent, wanted.owner, claimed
         )

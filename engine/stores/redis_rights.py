@@ -10,12 +10,13 @@ from typing import Any, Protocol
 from engine.stores.keys import CHANNEL, EVERYWHERE
 
 ON_KEYS = (
-    *("EVAL", "EVALSHA", "EXISTS", "GET", "HDEL", "HEXISTS", "HGET", "HGETALL", "HINCRBY", "HKEYS"),
-    *("HMGET", "HSET", "LINDEX", "LRANGE", "RPUSH", "SET", "ZADD", "ZRANGE", "ZREM", "ZSCORE"),
+    *("EVAL", "EVALSHA", "EXISTS", "GET", "HDEL", "HEXISTS", "HGET", "HGETALL", "HKEYS", "HLEN"),
+    *("HMGET", "HSET", "LINDEX", "LRANGE", "RPUSH", "SADD", "SET", "SMEMBERS", "ZADD", "ZRANGE"),
+    *("ZREM", "ZSCORE"),
 )
 """The commands on keys, in scripts and plain."""
 ON_CHANNEL = ("PUBLISH", "SUBSCRIBE")
-ALONE = ("TIME", "PING")
+ALONE = ("TIME", "PING", "WAIT")
 
 _ASK = """#!lua flags=no-writes
 local missing = {}

@@ -284,9 +284,7 @@ async def test_a_clock_that_is_off_is_told(
 
 
 async def test_a_missing_scope_is_named(given: Set, slack: LocalSlack) -> None:
-    slack.world.app = App(
-        scopes=frozenset({"chat:write", "commands", "users:read", "channels:read"})
-    )
+    slack.world.app = App(scopes=frozenset(SCOPES) - {"im:write"})
 
     assert await failure("scopes") == "missing: im:write"
 
@@ -349,9 +347,11 @@ async def test_a_shared_channel_is_worth_a_warning(given: Set, slack: LocalSlack
 
 
 async def test_without_the_scope_a_channel_is_not_looked_at(given: Set, slack: LocalSlack) -> None:
-    slack.world.app = App(scopes=frozenset(SCOPES))
+    slack.world.app = App(scopes=frozenset(SCOPES) - {"channels:read", "groups:read"})
 
-    assert "cannot be looked at without a scope" in await warning("channel")
+    (found,) = [one for one in await examine() if one.check == "channel"]
+    assert found.level is Level.WARNING
+    assert "cannot be looked at without a scope" in found.text
 
 
 async def test_no_channel_is_fine(given: Set) -> None:

@@ -38,7 +38,7 @@ LABELS = {
     "via": {via.value for via in Via},
     "noticed": {"commit", "heartbeat"},
     "part": {"worker", "heartbeat", "courier", "sweeper", "store", "other"},
-    "check": {"store", "loops", "slack", "socket", "process"},
+    "check": {"store", "loops", "slack", "directory", "socket", "process"},
 }
 """Every label of ours, and all that may stand there."""
 CHOSEN_BY_US = {"le", "version"}

@@ -1,6 +1,7 @@
 """By every way in, whoever may not decide is refused in private, and that they tried is kept."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -219,7 +220,8 @@ async def test_the_wrong_people_are_refused_and_it_is_kept_that_they_tried(
             if way in {click, modal}:
                 said = await told(on, before)
             if said is not None:
-                assert "can decide this; nothing changed" in said, why
+                assert re.search("can decide|may decide", said), why
+                assert "nothing changed" in said
             assert await on.unchanged(run)
 
         events = await on.runtime.engine.events(run.id)

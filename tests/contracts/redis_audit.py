@@ -49,7 +49,7 @@ class Audit:
         return {name.removeprefix(prefix): self._client.hgetall(name) for name in names}
 
     def _add_run(self, indexes: Index, place: Place, run: str, row: dict[str, str]) -> None:
-        for name in ("", f":a:{row['g']}", f":o:{row['o']}"):
+        for name in (f":a:{row['g']}", f":o:{row['o']}"):
             indexes[place.key("is", row["s"] + name)][run] = float(row["m"])
         if "d" in row:
             indexes[place.key("due")][run] = float(row["d"])
@@ -71,9 +71,9 @@ class Audit:
                 indexes[place.key("ready")][min(line)] = 0.0
 
     def _add_cards(self, indexes: Index, place: Place, run: str) -> None:
-        name = place.key("cards", run)
+        name = place.key("facts", run)
         for field, packed in self._raw.hgetall(name).items():
-            if field == b"n":
+            if not field.startswith(b"c["):
                 continue
             _, _, wanted, shown, due, *_ = unpacked(packed)
             if wanted > shown:

@@ -43,6 +43,7 @@ OTHERS: dict[str, Json] = {
     "seal": "0" * 64,
     "target": {"kind": "tool_permission", "call": "1.0", "tool": "refund"},
     "approvers": {"people": ["UBOB"], "quorum": 1},
+    "declared": {"risk": "low", "title": "Nothing much"},
 }
 UNTOUCHED = {"schema_version", "resolution"}
 """A schema that is not known is another test; an open ticket with a resolution is below."""
@@ -58,6 +59,7 @@ OF_THE_CALL: dict[str, Json] = {
     "replay": "safe",
     "timeout_s": 1.0,
     "approval": None,
+    "declared": {"risk": "low", "title": "Nothing much"},
 }
 OF_ITS_RUNNING = {"inquiry", "attempts", "op", "started_at"}
 """Written when a call begins, whatever stood there before."""

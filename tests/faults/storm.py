@@ -24,7 +24,7 @@ from bot.local_slack.messages import Message
 from bot.settings import Purpose, given_settings
 from engine import Origin, Run, RunEngine, RunStatus, Settle, Via
 from engine.errors import StoreUnavailableError
-from engine.events import TicketClosed
+from engine.events import RunEvent, TicketClosed
 from engine.identity import Actor
 from engine.ids import PersonId, RunId
 from engine.store import RunFilter
@@ -35,7 +35,7 @@ from tests.faults.replica import deployer
 ALICE, BOB, DEPLOYS = "U0ALICE", "U0BOB", "C0DEPLOYS"
 SECRET = "q7Zt0mXc5Vb2Nn8Jk4Lp1Rs6Wy9Dg3Hf"
 LOOK_AGAIN = timedelta(seconds=0.2)
-LIVE = RunFilter(statuses=(RunStatus.QUEUED, RunStatus.WAITING))
+LIVE = RunFilter(statuses=(RunStatus.QUEUED, RunStatus.RUNNING, RunStatus.WAITING))
 
 
 class Backend(Protocol):
@@ -119,10 +119,13 @@ class Storm:
 
     async def decisions(self, run: RunId) -> Counter[str]:
         """Return how often each ticket of a run was decided."""
-        events = await self._insist(self.engine.events, run)
-        return Counter(
-            event.fact.approval for event in events if isinstance(event.fact, TicketClosed)
-        )
+        facts = [event.fact for event in await self.events(run)]
+        return Counter(fact.approval for fact in facts if isinstance(fact, TicketClosed))
+
+    async def events(self, run: RunId) -> tuple[RunEvent, ...]:
+        """Return what happened to a run."""
+        found: tuple[RunEvent, ...] = await self._insist(self.engine.events, run)
+        return found
 
     def cards(self) -> list[Message]:
         """Return every card that was ever posted to the channel."""

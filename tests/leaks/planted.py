@@ -7,11 +7,13 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import zlib
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
+from redis.asyncio import Redis
 
 from bot.local_slack import LocalSlack
 from engine.identity import Via
@@ -82,6 +84,25 @@ async def test_resume_token_in_a_store() -> None:
     store = MemoryStore()
     await store.commit(make_change(make_run(context={"of": token()})))
     await store.close()
+
+
+async def put_in_redis(value: bytes) -> None:
+    async def agree(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while line := await reader.readline():
+            writer.write(b"+OK\r\n" * line.startswith(b"*"))
+        writer.close()
+
+    server = await asyncio.start_server(agree, "127.0.0.1", 0)
+    async with server, Redis(port=server.sockets[0].getsockname()[1], protocol=2) as redis:
+        await redis.set("run", value)
+
+
+async def test_resume_token_in_redis() -> None:
+    await put_in_redis(token().encode())
+
+
+async def test_resume_token_compressed_in_redis() -> None:
+    await put_in_redis(b"z" + zlib.compress(f"{SECRET * 9} {token()}".encode(), 1))
 
 
 def test_resume_token_in_a_log() -> None:

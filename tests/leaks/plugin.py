@@ -35,7 +35,7 @@ class Leaks:
             found += self._watch.secrets.leaks_of_files(folder, new)
         return found
 
-    def heard(self, place: str, said: str) -> None:
+    def heard(self, place: str, said: str | bytes) -> None:
         """Take what was written somewhere."""
         self._watch.heard(place, said)
 
@@ -67,8 +67,8 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 @pytest.fixture
-def heard(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
-    """Return who must be told the place and the text of what a test reads by itself."""
+def heard(request: pytest.FixtureRequest) -> Callable[[str, str | bytes], None]:
+    """Return who must be told what a test reads by itself, and where: a terminal, a server."""
     return request.config.stash[_ours].heard
 
 

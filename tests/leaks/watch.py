@@ -3,16 +3,21 @@
 import asyncio.subprocess
 import io
 import os
+import re
 import sqlite3
 import subprocess
+import sys
 import threading
+import zlib
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import partial, wraps
 from typing import Any
 
 import pytest
 from pydantic import SecretStr
+from redis.asyncio.connection import AbstractConnection as RedisConnection
 
 from bot.local_slack.credentials import Credentials
 from engine.tokens import KeyRing
@@ -66,6 +71,7 @@ class Watch:
         after(patch, subprocess.Popen, "communicate", self._communicated)
         after(patch, streams, "pipe_data_received", self._piped)
         after(patch, captured, "readouterr", lambda said, _: self._captured(said))
+        after(patch, RedisConnection, "send_packed_command", self._sent)
         patch.setattr(sqlite3, "connect", self._connect)
 
     def _learn_ring(self, ring: Sequence[str]) -> None:
@@ -82,7 +88,7 @@ class Watch:
     def _started(self, _: None, child: subprocess.Popen[Any], *given: Any, **options: Any) -> None:
         for value in _secrets_of(options.get("env") or os.environ):
             self.secrets.learn("secret setting", value)
-        for stream in ("stdout", "stderr"):
+        for stream in ("stdout", "stderr") if _is_ours(child) else ():
             pipe = getattr(child, stream)
             if isinstance(pipe, io.TextIOWrapper):
                 heard = partial(self.heard, _place(stream, child))
@@ -92,11 +98,20 @@ class Watch:
         self, said: Sequence[Any], child: subprocess.Popen[Any], *given: Any, **options: Any
     ) -> None:
         for stream, text in zip(("stdout", "stderr"), said, strict=True):
-            self.heard(_place(stream, child), text)
+            if _is_ours(child):
+                self.heard(_place(stream, child), text)
 
     def _piped(self, _: None, protocol: Any, descriptor: int, data: bytes) -> None:
         child = protocol._transport.get_extra_info("subprocess")
-        self.heard(_place({1: "stdout", 2: "stderr"}[descriptor], child), data)
+        if _is_ours(child):
+            self.heard(_place({1: "stdout", 2: "stderr"}[descriptor], child), data)
+
+    def _sent(self, _: object, connection: object, command: Any, *_given: Any, **_of: Any) -> None:
+        # All that is ever in Redis was sent by one of these; what a password opens is not.
+        parts = [command] if isinstance(command, bytes) else list(command)
+        if not any(b"AUTH" in part[:64] for part in parts):
+            sent = b"".join(parts)
+            self.heard("what was sent to Redis", sent + b"\0".join(_unpacked(sent)))
 
     def _connect(self, path: Any, *given: Any, **options: Any) -> "WatchedConnection":
         connection = WatchedConnection(path, *given, **options)
@@ -175,10 +190,26 @@ def after(patch: pytest.MonkeyPatch, owner: type, name: str, look: Callable[...,
     patch.setattr(owner, name, watched)
 
 
+def _unpacked(sent: bytes) -> Iterator[bytes]:
+    """Yield what was compressed: long texts are."""
+    for header in re.finditer(rb"\x78[\x01\x5e\x9c\xda]", sent):
+        with suppress(zlib.error):
+            yield zlib.decompressobj().decompress(sent[header.start() :])
+
+
+def _is_ours(child: subprocess.Popen[Any]) -> bool:
+    """Tell a Python from, say, a browser's driver, which hears all that Slack shows."""
+    return bool(_words(child)) and _words(child)[0] == sys.executable
+
+
 def _place(stream: str, child: subprocess.Popen[Any]) -> str:
     """Name an output by the command's first words."""
+    return f"{stream} of {' '.join(_words(child)[1:5])}".partition("\n")[0]
+
+
+def _words(child: subprocess.Popen[Any]) -> list[str]:
     words: Any = [child.args] if isinstance(child.args, str) else child.args
-    return f"{stream} of {' '.join(map(str, words[1:5]))}".partition("\n")[0]
+    return [str(word) for word in words]
 
 
 def _secrets_of(environment: Mapping[str, str]) -> list[str]:

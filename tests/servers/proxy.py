@@ -71,8 +71,10 @@ class _Link:
         self.close_server()
 
     def close_server(self) -> None:
+        # A link that lost its server never has one again: what its client sends is lost.
         if self.server is not None:
             self.server.close()
+            self.server = None
 
 
 class FaultProxy:

@@ -134,6 +134,8 @@ def test_a_server_does_not_outlive_tests_that_die() -> None:
         folder = Path(tests.stdout.readline().strip())
         with socket.socket(socket.AF_UNIX) as line:
             line.connect(str(folder / "s"))
+            line.sendall(b"PING\r\n")
+            assert line.recv(64) == b"+PONG\r\n"
             tests.communicate("die\n")
             # The system closes the line when the server is gone.
             assert line.recv(1) == b""

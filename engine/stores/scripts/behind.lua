@@ -8,7 +8,7 @@ for _, behind in ipairs(KEYS) do
     'ZRANGE', behind, '-inf', digits(now), 'BYSCORE', 'LIMIT', 0, ARGV[2], 'WITHSCORES')
   for at = 1, #late, 2 do
     local id, field = string.match(late[at], '^(%S+) (.*)$')
-    local card = read_card(place .. 'cards:' .. id, field)
+    local card = read_card(place .. 'facts:' .. id, field)
     found[#found + 1] = { digits(tonumber(late[at + 1])), told_card(id, field, card) }
   end
 end

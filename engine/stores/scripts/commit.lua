@@ -1,7 +1,7 @@
 -- Checks a change in the order the port promises, then writes all of it.
 -- ARGV: held clock, facts about the change (JSON), the run's body, the line for the log, then names
 -- and bodies of write-once facts.
-local meta, run, facts, log, cards, ready, due, behind, refs, holds = unpack(KEYS, 1, 10)
+local meta, run, facts, log, ready, due, behind, refs, holds = unpack(KEYS, 1, 9)
 local change = cjson.decode(ARGV[2])
 local id = change.id
 local place = string.gsub(meta, 'meta$', '')
@@ -14,7 +14,7 @@ local asked = change.asked
 if asked then
   local told
   if asked.start then
-    told = redis.call('GET', KEYS[11])
+    told = redis.call('GET', KEYS[10])
   else
     told = redis.call('HGET', facts, asked.name)
   end
@@ -83,6 +83,7 @@ if not before then
   local last = tonumber(redis.call('HGET', meta, 'made') or 0)
   after.m = digits(math.max(clock(''), last + 1))
   redis.call('HSET', meta, 'made', after.m)
+  redis.call('SADD', place .. 'agents', after.g)
 end
 if not before or change.frees or not before.w then
   after.a = digits(now)
@@ -107,8 +108,7 @@ if is and not stays then
 end
 
 if not before or before.s ~= after.s then
-  local names = { '', ':a:' .. after.g, ':o:' .. after.o }
-  for _, name in ipairs(names) do
+  for _, name in ipairs({ ':a:' .. after.g, ':o:' .. after.o }) do
     if before then
       redis.call('ZREM', place .. 'is:' .. before.s .. name, id)
     end
@@ -129,7 +129,7 @@ for at = 5, #ARGV, 2 do
 end
 if asked then
   if asked.start then
-    redis.call('SET', KEYS[11], asked.told)
+    redis.call('SET', KEYS[10], asked.told)
   else
     redis.call('HSET', facts, asked.name, asked.told)
   end
@@ -138,7 +138,7 @@ for _, taken in ipairs(change.refs) do
   redis.call('HSET', refs, taken[1], taken[2])
 end
 for _, field in ipairs(change.raised) do
-  raise_card(cards, behind, id, field, tonumber(change.version), now)
+  raise_card(facts, behind, id, field, tonumber(change.version), now)
 end
 
 -- A run that its worker goes on with is news to nobody.

@@ -1,6 +1,6 @@
 -- Walks some indexes of runs, newest first, and returns version, age, id and body of the newest that
 -- are wanted. An age is the moment a run was made and its place: no two runs have the same.
--- KEYS: the indexes. ARGV: held clock, the age to begin below or '', limit, agent or '', owner or '',
+-- KEYS: the indexes, without the name of an agent or owner. ARGV: held clock, the age to begin below or '', limit, agent or '', owner or '',
 -- claimed: 'yes', 'no' or ''.
 local cursor, limit, agent, owner, claimed = ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5], ARGV[6]
 local now = clock(ARGV[1])
@@ -42,7 +42,16 @@ local function walk(index)
 end
 
 for _, index in ipairs(KEYS) do
-  walk(index)
+  if agent ~= '' then
+    walk(index .. ':a:' .. agent)
+  elseif owner ~= '' then
+    walk(index .. ':o:' .. owner)
+  else
+    -- Agents are few: an index of all runs would cost more than it saves.
+    for _, one in ipairs(redis.call('SMEMBERS', string.match(index, '^{hs:.}') .. ':agents')) do
+      walk(index .. ':a:' .. one)
+    end
+  end
 end
 table.sort(found, function(one, other)
   return one[2] > other[2]

@@ -27,7 +27,7 @@ for at = 1, #KEYS, 3 do
   local old = redis.call('ZRANGE', behind, 0, last, 'WITHSCORES')
   for one = 1, #old, 2 do
     local id, field = string.match(old[one], '^(%S+) (.*)$')
-    local card = read_card(place .. 'cards:' .. id, field)
+    local card = read_card(place .. 'facts:' .. id, field)
     cards[#cards + 1] = { digits(tonumber(old[one + 1])), old[one], card.wanted }
   end
   found[#found + 1] = { wake, deadlines, cards }

@@ -1,6 +1,6 @@
 -- Leases cards of one place that are still behind and due; returns their rows as a courier is given
 -- them.
--- KEYS: `behind`, then the `cards` of each. ARGV: held clock, lease, courier, then id and field of
+-- KEYS: `behind`, then the `facts` of each. ARGV: held clock, lease, courier, then id and field of
 -- each.
 local behind = KEYS[1]
 local now = clock(ARGV[1])

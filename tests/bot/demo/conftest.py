@@ -113,7 +113,9 @@ class Watched:
 
 
 @pytest.fixture
-def watched(environment: dict[str, str], heard: Callable[[str, str], None]) -> Iterator[Watched]:
+def watched(
+    environment: dict[str, str], heard: Callable[[str, str | bytes], None]
+) -> Iterator[Watched]:
     """Start the demo in a terminal, where it waits for people."""
     ours, theirs = pty.openpty()
     termios.tcsetwinsize(theirs, (45, 80))

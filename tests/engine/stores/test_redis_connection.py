@@ -127,6 +127,22 @@ async def test_a_server_that_came_back_is_found_without_an_error(
     assert await client.get("key") == b"value"
 
 
+async def test_one_error_is_all_that_the_connections_of_a_lost_server_cost(
+    redis_server: ServerProcess, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(redis_connection, "TIMEOUT_S", 0.2)
+    async with FaultProxy(redis_server.socket) as proxy:
+        client = connect(proxy.url)
+        await asyncio.gather(*(client.ping() for _ in range(3)))
+        assert proxy.passed.connections == 3
+        proxy.apply(Fault.HALF_OPEN)
+        with pytest.raises(RedisTimeoutError):
+            await client.ping()
+        proxy.apply(Fault.PASS)
+
+        assert await asyncio.gather(*(client.ping() for _ in range(3))) == [True] * 3
+
+
 async def test_a_hanging_server_is_given_up_by_the_writer_and_not_by_the_listener(
     start_server: Start, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:

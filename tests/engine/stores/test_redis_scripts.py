@@ -161,7 +161,7 @@ async def test_the_audit_finds_an_index_that_says_something_else(
 ) -> None:
     store = opened_redis()
     run = await Play(store, HeldClock()).start()
-    redis_server.ask("ZREM", home_of(run.id).key("is", "queued"), run.id)
+    redis_server.ask("ZREM", home_of(run.id).key("is", "queued", "a", run.agent), run.id)
 
     with pytest.raises(AssertionError):
         check_indexes(redis_server)
