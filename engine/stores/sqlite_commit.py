@@ -13,6 +13,7 @@ from engine.errors import (
 from engine.ids import ApprovalId, Clock, Ref
 from engine.runs import RunStatus
 from engine.store import Change, Claim, ClaimEffect, Done, KeyRecord
+from engine.stores.packing import pack
 from engine.stores.rows import to_micros, write_events
 from engine.stores.sqlite_database import Database, Row, Sync
 
@@ -62,7 +63,9 @@ _PUT_TICKET = "INSERT INTO tickets (approval, run, body) VALUES (?, ?, ?)"
 _TAKE_REF = """
 INSERT INTO refs (ref, run, approval) VALUES (:ref, :run, :approval)
 ON CONFLICT (ref) DO UPDATE SET run = excluded.run, approval = excluded.approval
-WHERE EXISTS (SELECT 1 FROM tickets WHERE tickets.approval = refs.approval)
+WHERE EXISTS (
+        SELECT 1 FROM tickets WHERE tickets.run = refs.run AND tickets.approval = refs.approval
+    )
     OR EXISTS (
         SELECT 1 FROM runs WHERE number = refs.run AND status NOT IN ('queued', 'waiting')
     )
@@ -155,7 +158,7 @@ def _put_run(database: Database, change: Change, claim: Claim | None, now: int) 
         "key": run.concurrency_key,
         "priority": run.priority,
         "deadline": to_micros(run.deadline) if run.deadline else None,
-        "body": run.model_dump_json(),
+        "body": pack(run.model_dump_json()),
         "fence": claim.fence if claim else None,
         "frees": change.claim is ClaimEffect.RELEASE or not run.live,
         "now": now,
@@ -196,12 +199,14 @@ def _put_facts(database: Database, change: Change, number: int) -> None:
     run, key = change.run, change.key
     last_seq = change.events[-1].seq if change.events else 0
     place = place_of(number, run.version)
-    database.change(_PUT_COMMIT, (place, change.commit, last_seq, write_events(change.events)))
+    events = pack(write_events(change.events))
+    database.change(_PUT_COMMIT, (place, change.commit, last_seq, events))
     for record in change.records:
         name = (number, record.entry, record.kind.value, record.index)
-        database.change(_PUT_RECORD, (*name, record.body))
+        database.change(_PUT_RECORD, (*name, pack(record.body)))
     for ticket in change.closed:
-        database.change(_PUT_TICKET, (ticket.approval, number, ticket.model_dump_json()))
+        body = pack(ticket.model_dump_json())
+        database.change(_PUT_TICKET, (ticket.approval, number, body))
     if key is not None:
         told = (key.body, key.outcome, run.id, run.version)
         database.change(_PUT_KEY, (key.scope, key.key, *told))
