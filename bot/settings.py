@@ -168,6 +168,7 @@ class Settings(BaseSettings):
     store_url: str = Field("", repr=False)
     """It may hold a password."""
     store_id: str = ""
+    store_replicas: int = 0
     durability: Durability = Durability.STRICT
     resume_secrets: tuple[Secret, ...] = ()
     agents: tuple[str, ...] = ()
@@ -242,6 +243,13 @@ class Settings(BaseSettings):
         if str(durability) not in list(Durability):
             raise ValueError("must be strict or relaxed")
         return durability
+
+    @field_validator("store_replicas", mode="before")
+    @classmethod
+    def _is_a_few(cls, replicas: object) -> object:
+        if not re.fullmatch(r"\d", str(replicas)):
+            raise ValueError("must be a number from 0 to 9")
+        return replicas
 
     @field_validator("resume_secrets")
     @classmethod

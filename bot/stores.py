@@ -72,6 +72,7 @@ async def _open_redis(address: RedisAddress, settings: Settings, around: Surroun
     store = RedisStore(
         client,
         lambda: open_listener(address),
+        replicas=settings.store_replicas,
         on_undecodable=lambda error: around.report("store", error),
     )
     try:

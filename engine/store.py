@@ -315,7 +315,7 @@ class Store(Protocol):
         ...
 
     async def purge(self, older_than: datetime, limit: int, *, dry_run: bool = False) -> int:
-        """Remove, wholly and in one step, up to ``limit`` runs that ended before a moment.
+        """Remove up to ``limit`` runs that ended before a moment, each wholly and in one step.
 
         A run ends with its last commit, by the store's clock; those that ended first go first. A
         run that has not ended is never removed. One with a card behind its wanted version is kept

@@ -64,9 +64,14 @@ def pack(text: str) -> bytes:
 def unpack(blob: bytes) -> str:
     """Return the text of bytes; an empty one, which no reader takes for a record, if damaged."""
     try:
-        plain = blob[1:]
-        if blob[:1] == _PACKED:
-            plain = zlib.decompressobj(_WINDOW, WORDS).decompress(plain)
-        return plain.decode()
+        match blob[:1]:
+            case b"p":
+                return blob[1:].decode()
+            case b"1":
+                unpacker = zlib.decompressobj(_WINDOW, WORDS)
+                plain = unpacker.decompress(blob[1:])
+                return plain.decode() if unpacker.eof else ""
+            case _:
+                return ""
     except (zlib.error, UnicodeDecodeError):
         return ""

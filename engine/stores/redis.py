@@ -15,8 +15,15 @@ from engine.errors import StoreVersionError
 from engine.events import RunEvent
 from engine.ids import ApprovalId, Clock, Ref, RunId
 from engine.runs import Run
-from engine.store import Change, Claim, Done, Found, Loaded, Page, RunFilter
-from engine.stores import redis_cards, redis_claims, redis_commit, redis_reads
+from engine.store import Change, Claim, Done, Found, Gauges, Loaded, Page, RunFilter
+from engine.stores import (
+    redis_cards,
+    redis_claims,
+    redis_commit,
+    redis_gauges,
+    redis_purge,
+    redis_reads,
+)
 from engine.stores.bell import Bell
 from engine.stores.keys import EVERYWHERE, letter_for
 from engine.stores.redis_bell import Listener
@@ -161,6 +168,14 @@ class RedisStore:
         """Return the earliest moment at which a ticket, lease, card or retry falls due."""
         await self.identity()
         return await redis_reads.next_due(self._server, self._readable)
+
+    async def purge(self, older_than: datetime, limit: int, *, dry_run: bool = False) -> int:
+        """Remove up to ``limit`` runs that ended before a moment, each wholly and in one step."""
+        return await redis_purge.purge(self._server, older_than, limit, dry_run=dry_run)
+
+    async def gauges(self) -> Gauges:
+        """Count what is live, along indexes."""
+        return await redis_gauges.read(self._server)
 
     async def close(self) -> None:
         """Let operations in hand finish, then close the connections."""

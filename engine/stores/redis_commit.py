@@ -156,7 +156,7 @@ def _asked(change: Change) -> dict[str, object] | None:
     told = json.dumps([key.body, key.outcome, run.id, run.version])
     if key.scope == scope_of(run.id):
         return {"name": name_of_key(key.key), "told": told}
-    return {"start": True, "told": told}
+    return {"start": json.dumps([key.scope, key.key]), "told": told}
 
 
 def _log_line(change: Change) -> bytes:

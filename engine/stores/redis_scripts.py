@@ -45,22 +45,28 @@ _PARTS = {
     "claim": "time rows queue",
     "commit": "time rows queue cards",
     "due": "time",
+    "ended": "cards",
     "events": "",
+    "gauges": "time",
     "heartbeat": "time rows queue",
     "list": "time rows",
     "load": "time rows",
     "moments": "time queue cards",
     "open": "",
     "peek": "time rows queue",
+    "purge": "rows cards",
     "records": "",
     "release": "time rows queue",
     "take_cards": "time cards",
     "touch": "",
 }
 SCRIPTS = tuple(_PARTS)
-_READS = {"behind", "cards", "due", "events", "list", "load", "moments", "peek", "records"}
+_READS = {
+    *("behind", "cards", "due", "ended", "events", "gauges", "list", "load", "moments", "peek"),
+    "records",
+}
 # These make room or keep what there is: a server that is full must not lose claims over it.
-_SMALL = {"heartbeat", "release", "card_failed"}
+_SMALL = {"heartbeat", "release", "card_failed", "purge"}
 
 
 @cache

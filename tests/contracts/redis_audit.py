@@ -51,6 +51,9 @@ class Audit:
     def _add_run(self, indexes: Index, place: Place, run: str, row: dict[str, str]) -> None:
         for name in (f":a:{row['g']}", f":o:{row['o']}"):
             indexes[place.key("is", row["s"] + name)][run] = float(row["m"])
+        standing = {"queued": "claimed" if "w" in row else "", "waiting": "parked"}
+        if index := standing.get(row["s"], "ended"):
+            indexes[place.key(index)][run] = float(row["a"])
         if "d" in row:
             indexes[place.key("due")][run] = float(row["d"])
 

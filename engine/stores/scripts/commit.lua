@@ -45,13 +45,24 @@ if change.not_before and now <= tonumber(change.not_before) then
   return { 'early' }
 end
 
--- A ref that an ended run or a closed ticket had may be taken over.
+local new = {}
+for at = 5, #ARGV, 2 do
+  if new[ARGV[at]] or redis.call('HEXISTS', facts, ARGV[at]) == 1 then
+    return { 'written', ARGV[at] }
+  end
+  new[ARGV[at]] = true
+end
+
+-- A ref that an ended run or a closed ticket had may be taken over; this change may be what ends it.
 local function in_use(ref)
   local held = redis.call('HGET', refs, ref)
   if not held then
     return false
   end
   local other, approval = string.match(held, '^(%S+) ?(.*)$')
+  if other == id and (change.ends or new['t' .. approval]) then
+    return false
+  end
   if approval ~= '' and redis.call('HEXISTS', place .. 'facts:' .. other, 't' .. approval) == 1 then
     return false
   end
@@ -66,13 +77,6 @@ for _, taken in ipairs(change.refs) do
   end
   seen[taken[1]] = true
 end
-seen = {}
-for at = 5, #ARGV, 2 do
-  if seen[ARGV[at]] or redis.call('HEXISTS', facts, ARGV[at]) == 1 then
-    return { 'written', ARGV[at] }
-  end
-  seen[ARGV[at]] = true
-end
 
 -- Nothing is written above, and nothing is refused below.
 
@@ -85,7 +89,8 @@ if not before then
   redis.call('HSET', meta, 'made', after.m)
   redis.call('SADD', place .. 'agents', after.g)
 end
-if not before or change.frees or not before.w then
+local waits_on = before and before.s == 'waiting' and after.s == 'waiting'
+if not before or (not waits_on and (change.frees or not before.w)) then
   after.a = digits(now)
 end
 if change.frees then
@@ -130,12 +135,18 @@ end
 if asked then
   if asked.start then
     redis.call('SET', KEYS[10], asked.told)
+    redis.call('HSET', facts, 's' .. KEYS[10], asked.start)
   else
     redis.call('HSET', facts, asked.name, asked.told)
   end
 end
-for _, taken in ipairs(change.refs) do
-  redis.call('HSET', refs, taken[1], taken[2])
+if #change.refs > 0 then
+  local had = redis.call('HGET', facts, 'f') or ''
+  for _, taken in ipairs(change.refs) do
+    redis.call('HSET', refs, taken[1], taken[2])
+    had = had .. ' ' .. taken[1]
+  end
+  redis.call('HSET', facts, 'f', had)
 end
 for _, field in ipairs(change.raised) do
   raise_card(facts, behind, id, field, tonumber(change.version), now)

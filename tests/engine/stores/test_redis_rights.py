@@ -95,7 +95,14 @@ async def use(store: RedisStore) -> None:
     assert await play.next_ready() is None
     await play.end(held, claim)
     assert await play.next_ready() is not None
+    await look_back(store)
+
+
+async def look_back(store: RedisStore) -> None:
+    """Count what is live, and remove what is not."""
     await store.wait(timedelta(0))
+    assert (await store.gauges()).waiting == 1
+    assert await store.purge(utc_now() + LEASE, 5) == 1
 
 
 def test_the_page_names_what_the_scripts_do_and_what_the_start_asks_for() -> None:

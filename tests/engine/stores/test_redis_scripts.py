@@ -75,6 +75,12 @@ async def use_everything(play: Play, store: RedisStore) -> None:
     await store.cards(run.id)
     await store.list_runs(RunFilter(), 5)
     await store.find(run.ref)
+    await store.gauges()
+
+
+async def forget_everything(store: RedisStore) -> None:
+    """Run the scripts that remove, as if ages had passed."""
+    assert await store.purge(datetime(2100, 1, 1, tzinfo=UTC), 5) == 1
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +94,7 @@ async def test_every_script_keeps_to_the_slot_of_its_place(cluster: Cluster) -> 
     store = open_redis_store(cluster.url)
     try:
         await use_everything(Play(store, HeldClock()), store)
+        await forget_everything(store)
     finally:
         await store.close()
 
@@ -152,7 +159,8 @@ async def test_the_indexes_say_what_the_runs_say(
 ) -> None:
     store = opened_redis()
     await use_everything(Play(store, HeldClock()), store)
-
+    check_indexes(redis_server)
+    await forget_everything(store)
     check_indexes(redis_server)
 
 
