@@ -29,7 +29,7 @@ from engine.stores.keys import (
     place_of_ref,
     scope_of,
 )
-from engine.stores.redis_bytes import pack
+from engine.stores.packing import pack
 from engine.stores.redis_scripts import Server
 from engine.stores.rows import to_micros, write_events
 from engine.tickets import ResumeTicket

@@ -17,7 +17,7 @@ from engine.stores.keys import (
     place_of_run,
     scope_of,
 )
-from engine.stores.redis_bytes import unpack
+from engine.stores.packing import unpack
 from engine.stores.redis_commit import confirm, read_told
 from engine.stores.redis_scripts import Server
 from engine.stores.rows import (

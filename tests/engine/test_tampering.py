@@ -14,6 +14,7 @@ from engine.errors import HoldshortError, InvalidResumeTokenError, ResumeError
 from engine.identity import Via
 from engine.runs import ToolCall
 from engine.stores import SqliteStore
+from engine.stores.packing import pack, unpack
 from engine.tickets import ResumeTicket
 from tests.engine.scripted import ALICE, BOB, CAROL, Ledger, Stage, person, script, stage
 
@@ -83,24 +84,24 @@ def edit_run(path: Path, edit: Edit) -> None:
     """Change the stored run as somebody with the file would."""
     with sqlite3.connect(path) as database:
         ((body,),) = database.execute("SELECT body FROM runs").fetchall()
-        stored = json.loads(body)
+        stored = json.loads(unpack(body))
         edit(stored)
-        database.execute("UPDATE runs SET body = ?", (json.dumps(stored),))
+        database.execute("UPDATE runs SET body = ?", (pack(json.dumps(stored)),))
     database.close()
 
 
 def edit_closed(path: Path, edit: Edit) -> None:
     with sqlite3.connect(path) as database:
         ((body,),) = database.execute("SELECT body FROM tickets").fetchall()
-        stored = json.loads(body)
+        stored = json.loads(unpack(body))
         edit(stored)
-        database.execute("UPDATE tickets SET body = ?", (json.dumps(stored),))
+        database.execute("UPDATE tickets SET body = ?", (pack(json.dumps(stored)),))
     database.close()
 
 
 def edit_arguments(path: Path) -> None:
     with sqlite3.connect(path) as database:
-        body = '{"version":"2"}'
+        body = pack('{"version":"2"}')
         changed = database.execute("UPDATE records SET body = ? WHERE kind = 'arguments'", (body,))
         assert changed.rowcount == 1
     database.close()
