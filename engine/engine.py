@@ -1,6 +1,8 @@
 """The facade: start, resume, cancel, tick, and look."""
 
+import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -27,7 +29,8 @@ from engine.ids import (
     normalise_ref,
     place_for,
 )
-from engine.lifecycle.answer import Recorded
+from engine.lifecycle.answer import Recorded, spelled
+from engine.lifecycle.edit import Edit
 from engine.lifecycle.end import cancel
 from engine.lifecycle.start import Started, StartRequest, start
 from engine.notices import NoticeWriter
@@ -35,14 +38,26 @@ from engine.runs import Origin, Run, RunStatus
 from engine.schema import Json, digest_of
 from engine.store import Page, RunFilter, Store
 from engine.sweeper import Sweeper
-from engine.tickets import Decision
+from engine.tickets import Decision, ResumeTicket
 from engine.tokens import KeyRing
 
 if TYPE_CHECKING:
     from engine.executor import Executor
+    from engine.recheck import Recheck
     from engine.worker import Worker, WorkerOptions
 
 TICK_LEASE = timedelta(seconds=10)
+
+
+@dataclass(frozen=True, slots=True)
+class Editing:
+    """A ticket as it may be shown, and the call's arguments as they would run.
+
+    The arguments hold what is kept secret: they are what an edit starts from, and for no eye.
+    """
+
+    notice: TicketNotice
+    arguments: dict[str, Json]
 
 
 class RunEngine:
@@ -84,7 +99,8 @@ class RunEngine:
         self._executor: Executor | None = None
         self._writer = NoticeWriter(store, self._keys)
         self.deciders = Deciders(directory or OpenDirectory(), self.agents)
-        self.answers = Answers(store, self._keys, self.deciders, self._surroundings)
+        check = _CheckOnDemand(self.agents)
+        self.answers = Answers(store, self._keys, self.deciders, check, self._surroundings)
         self.sweeper = Sweeper(store, self._surroundings)
         self.courier = Courier(store, self._notifiers, self._writer, self._surroundings)
 
@@ -172,14 +188,14 @@ class RunEngine:
         return await self.answers.record(token, decision, actor, idempotency_key)
 
     def answer_key(self, token: str, decision: Decision, actor: Actor) -> str:
-        """Return the idempotency key of a person's answer: (token id, actor, decision).
+        """Return the idempotency key of a person's answer: (token id, actor, decision, edits).
 
         Raises:
             InvalidResumeTokenError: malformed, forged, or for another way in.
 
         """
         claims = self._keys.read(token, actor.via)
-        return digest_of("key", claims.token, actor.key, decision.model_dump_json())
+        return digest_of("key", claims.token, actor.key, spelled(decision))
 
     async def token_for(self, ref: str, via: Via) -> str:
         """Mint a token for the ticket a person named by its ref (it may be closed by now).
@@ -206,6 +222,18 @@ class RunEngine:
         if ticket is None:
             raise RunNotFoundError(claims.approval)
         return await self._writer.ticket(loaded.run, ticket, via)
+
+    async def editing(self, token: str, via: Via) -> Editing:
+        """Return what a person is shown of an open ticket, and its arguments to be edited.
+
+        Raises:
+            InvalidResumeTokenError: malformed, forged, superseded, or for another way in.
+            ResumeError: the ticket is not open, or what is stored is not what was asked.
+
+        """
+        run, ticket, arguments = await self.answers.current(token, via)
+        notice = await self._writer.ticket(run, ticket, via)
+        return Editing(notice, json.loads(arguments))
 
     async def adopt(self, token: str, via: Via, notifier: str, receipt: Receipt) -> None:
         """Take in a card that was found where its receipt was lost, so that it is closed too."""
@@ -298,6 +326,21 @@ class RunEngine:
         unique = moment.ids.new("run")
         place = request.concurrency_key or request.key or unique
         return RunId(place_for(place) + unique)
+
+
+class _CheckOnDemand:
+    """The check of edited arguments, loaded with the model layer when the first edit arrives."""
+
+    def __init__(self, agents: AgentRegistry) -> None:
+        self._agents = agents
+        self._check: Recheck | None = None
+
+    async def check(self, run: Run, ticket: ResumeTicket, arguments: dict[str, Json]) -> Edit:
+        from engine.recheck import Recheck  # noqa: PLC0415 - as in ``worker``
+
+        if self._check is None:
+            self._check = Recheck(self._agents)
+        return await self._check.check(run, ticket, arguments)
 
 
 def _concerned(run: Run) -> tuple[PersonId, ...]:

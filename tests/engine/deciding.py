@@ -36,8 +36,12 @@ def named(*people: str, **more: Any) -> Approvers:
 
 def deployer(ledger: Ledger, **more: Any) -> Agent:
     model = script([("deploy", {"version": "1"})], repeat_results)
-    usual: dict[str, Any] = {"tools": [ledger.deploy], "approvals": {"deploy": "user"}}
-    return Agent(name="deployer", model=model, approval_timeout=HOUR, **(usual | more))
+    usual: dict[str, Any] = {
+        "model": model,
+        "tools": [ledger.deploy],
+        "approvals": {"deploy": "user"},
+    }
+    return Agent(name="deployer", approval_timeout=HOUR, **(usual | more))
 
 
 async def parked(
