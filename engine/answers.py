@@ -21,12 +21,12 @@ from engine.errors import (
 )
 from engine.identity import Actor, Via
 from engine.ids import Moment, Surroundings, normalise_ref
-from engine.lifecycle.answer import Judgement, Recorded, admit, answer, key_body
+from engine.lifecycle.answer import Judgement, Recorded, admit, answer, key_body, spelled
 from engine.lifecycle.edit import Edit, arguments_of
 from engine.lifecycle.propose import permission_digest
 from engine.lifecycle.refuse import note_refusal
 from engine.runs import Run
-from engine.schema import Json
+from engine.schema import Json, digest_of
 from engine.store import Loaded, Store
 from engine.tickets import Allow, Decision, ResumeCommand, ResumeTicket
 from engine.tokens import KeyRing, TokenClaims
@@ -83,6 +83,16 @@ class Answers:
                 continue
             except DeadlinePassedError as error:
                 raise TicketExpiredError(ticket.deadline or loaded.now) from error
+
+    def key(self, token: str, decision: Decision, actor: Actor) -> str:
+        """Return the idempotency key of a person's answer: (token id, actor, decision, edits).
+
+        Raises:
+            InvalidResumeTokenError: malformed, forged, or for another way in.
+
+        """
+        claims = self._keys.read(token, actor.via)
+        return digest_of("key", claims.token, actor.key, spelled(decision))
 
     async def find(self, ref: str) -> tuple[Run, ResumeTicket]:
         """Return the ticket a person named: by its own ref, or a run's with one open ticket.

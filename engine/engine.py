@@ -29,13 +29,13 @@ from engine.ids import (
     normalise_ref,
     place_for,
 )
-from engine.lifecycle.answer import Recorded, spelled
+from engine.lifecycle.answer import Recorded
 from engine.lifecycle.edit import Edit
 from engine.lifecycle.end import cancel
 from engine.lifecycle.start import Started, StartRequest, start
 from engine.notices import NoticeWriter
 from engine.runs import Origin, Run, RunStatus
-from engine.schema import Json, digest_of
+from engine.schema import Json
 from engine.store import Page, RunFilter, Store
 from engine.sweeper import Sweeper
 from engine.tickets import Decision, ResumeTicket
@@ -174,7 +174,7 @@ class RunEngine:
     ) -> Recorded:
         """Record one person's decision; returns before any tool runs.
 
-        With a key, a repeat returns the recorded outcome (see ``answer_key``). Without one, a
+        With a key, a repeat returns the recorded outcome (see ``answers.key``). Without one, a
         second answer is refused with InvalidRunStateError.
 
         Raises:
@@ -186,16 +186,6 @@ class RunEngine:
 
         """
         return await self.answers.record(token, decision, actor, idempotency_key)
-
-    def answer_key(self, token: str, decision: Decision, actor: Actor) -> str:
-        """Return the idempotency key of a person's answer: (token id, actor, decision, edits).
-
-        Raises:
-            InvalidResumeTokenError: malformed, forged, or for another way in.
-
-        """
-        claims = self._keys.read(token, actor.via)
-        return digest_of("key", claims.token, actor.key, spelled(decision))
 
     async def token_for(self, ref: str, via: Via) -> str:
         """Mint a token for the ticket a person named by its ref (it may be closed by now).

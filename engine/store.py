@@ -112,8 +112,7 @@ class Change:
 class Done:
     """A commit's outcome: the version it made, and the key's recorded outcome (JSON) if keyed.
 
-    ``replayed`` tells that nothing was written now: the key's record, or this very commit, was
-    there already.
+    ``replayed``: nothing was written now; the key's record, or this very commit, was there.
     """
 
     run: RunId
@@ -355,12 +354,10 @@ class Store(Protocol):
 
         A run ends with its last commit, by the store's clock; those that ended first go first. A
         run that has not ended is never removed. One with a card behind its wanted version is kept
-        ``CARDS_KEEP_FOR`` longer: it must be told, but a card that nobody could show for so long
-        tells nobody any more.
+        ``CARDS_KEEP_FOR`` longer: it must be told, while anybody may still read it.
 
-        With a run go its records, events, closed tickets, refs, cards, and idempotency keys: the
-        ``run:`` scope, and the key it was started under, so that this starts a new run when it
-        comes again. Its ids are unknown from then on, as if the run had never been.
+        With a run goes all that was kept of it, its idempotency keys and the key it was started
+        under too: as if the run had never been.
 
         Returns how many were removed, or with ``dry_run`` how many would be; fewer than ``limit``
         tells that none are left.

@@ -55,7 +55,7 @@ class Terminal:
 
 async def _decide(engine: RunEngine, ref: str, decision: Decision, operator: Actor) -> Recorded:
     token = await engine.token_for(ref, Via.TERMINAL)
-    key = engine.answer_key(token, decision, operator)
+    key = engine.answers.key(token, decision, operator)
     return await engine.resume(token, decision, actor=operator, idempotency_key=key)
 
 

@@ -410,8 +410,8 @@ class TestKeys:
         on, run = await parked(TWO_OF_THREE)
         token, actor = on.token(run.id, run.tickets[0].approval), person(BOB)
         both: dict[str, Json] = {"env": "staging", "version": "1"}
-        key = on.engine.answer_key(token, STAGING, actor)
-        assert key == on.engine.answer_key(token, Allow(arguments=both), actor)
+        key = on.engine.answers.key(token, STAGING, actor)
+        assert key == on.engine.answers.key(token, Allow(arguments=both), actor)
 
         first = await on.engine.resume(token, STAGING, actor=actor, idempotency_key=key)
         again = Allow(arguments=dict(reversed(both.items())))
@@ -424,7 +424,7 @@ class TestKeys:
         on, run = await parked(TWO_OF_THREE)
         token, actor = on.token(run.id, run.tickets[0].approval), person(BOB)
         words = (Allow(), EDIT, STAGING)
-        keys = [on.engine.answer_key(token, word, actor) for word in words]
+        keys = [on.engine.answers.key(token, word, actor) for word in words]
         assert len(set(keys)) == 3
 
         await on.engine.resume(token, EDIT, actor=actor, idempotency_key=keys[1])
@@ -463,7 +463,7 @@ class TestRaces:
         token = on.token(run.id, run.tickets[0].approval)
 
         async def say(who: Any, word: Decision) -> Any:
-            key = on.engine.answer_key(token, word, person(who))
+            key = on.engine.answers.key(token, word, person(who))
             return await on.engine.resume(token, word, actor=person(who), idempotency_key=key)
 
         await asyncio.gather(

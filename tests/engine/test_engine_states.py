@@ -112,7 +112,7 @@ class EngineStates(RuleBasedStateMachine):
         before = self.runner.run(self.on.engine.get_run(ticket.run))
         token = self.runner.run(self.on.engine.token_for(ticket.ref, way[0]))
         actor = person(who, *way)
-        key = self.on.engine.answer_key(token, decision, actor)
+        key = self.on.engine.answers.key(token, decision, actor)
         try:
             self.runner.run(
                 self.on.engine.resume(token, decision, actor=actor, idempotency_key=key)

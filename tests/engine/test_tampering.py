@@ -256,11 +256,13 @@ async def edited(on: Stage, run: Run) -> None:
 
 
 def the_edit_itself(database: sqlite3.Connection) -> None:
-    database.execute("""UPDATE records SET body = replace(body, '"3', '"4') WHERE kind = 'edit'""")
+    ((body,),) = database.execute("SELECT body FROM records WHERE kind = 'edit'").fetchall()
+    changed = pack(unpack(body).replace('"3', '"4'))
+    database.execute("UPDATE records SET body = ? WHERE kind = 'edit'", (changed,))
 
 
 def the_edit_to_nonsense(database: sqlite3.Connection) -> None:
-    database.execute("UPDATE records SET body = '[]' WHERE kind = 'edit'")
+    database.execute("UPDATE records SET body = ? WHERE kind = 'edit'", (pack("[]"),))
 
 
 def the_edit_away(database: sqlite3.Connection) -> None:
@@ -269,9 +271,9 @@ def the_edit_away(database: sqlite3.Connection) -> None:
 
 def the_call_back_to_what_the_model_asked(database: sqlite3.Connection) -> None:
     ((body,),) = database.execute("SELECT body FROM runs").fetchall()
-    stored = json.loads(body)
+    stored = json.loads(unpack(body))
     stored["batch"]["calls"][0]["digest"] = permission_digest("deploy", '{"version":"1"}')
-    database.execute("UPDATE runs SET body = ?", (json.dumps(stored),))
+    database.execute("UPDATE runs SET body = ?", (pack(json.dumps(stored)),))
 
 
 @pytest.mark.parametrize(
