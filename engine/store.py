@@ -359,8 +359,7 @@ class Store(Protocol):
         With a run goes all that was kept of it, its idempotency keys and the key it was started
         under too: as if the run had never been.
 
-        Returns how many were removed, or with ``dry_run`` how many would be; fewer than ``limit``
-        tells that none are left.
+        Returns how many went, or with ``dry_run`` would; fewer than ``limit``: none are left.
         """
         ...
 
