@@ -112,7 +112,7 @@ class Change:
 class Done:
     """A commit's outcome: the version it made, and the key's recorded outcome (JSON) if keyed.
 
-    ``replayed``: nothing was written now; the key's record, or this very commit, was there.
+    ``replayed``: nothing was written now, as it was there already.
     """
 
     run: RunId
@@ -295,10 +295,7 @@ class Store(Protocol):
         ...
 
     async def release(self, claim: Claim, retry_at: datetime | None = None) -> None:
-        """Give a claim back; with ``retry_at`` the run is not ready before then.
-
-        A claim given back for a retry counts as a loss: it ended without getting on.
-        """
+        """Give a claim back; with ``retry_at`` as a loss, and not ready before then."""
         ...
 
     async def due(self, limit: int) -> tuple[RunId, ...]:
@@ -366,6 +363,9 @@ class Store(Protocol):
     async def gauges(self) -> Gauges:
         """Count what is live, along indexes: the cost grows with it, never with what has ended."""
         ...
+
+    async def probe(self) -> None:
+        """Write something that nobody reads: it raises where commits would not be taken."""
 
     async def pack(self, run: RunId) -> Parcel:
         """Return all there is of a run, at one moment; it stays where it is.

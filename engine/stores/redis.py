@@ -174,6 +174,11 @@ class RedisStore:
         """Count what is live, along indexes."""
         return await redis_gauges.read(self._server)
 
+    async def probe(self) -> None:
+        """Write something that nobody reads, in every place."""
+        identity = await self.identity()
+        await redis_commit.probe(self._server, identity)
+
     async def pack(self, run: RunId) -> Parcel:
         """Return all there is of a run, at one moment."""
         return await redis_parcels.pack(self._server, run)

@@ -118,3 +118,9 @@ CREATE TABLE IF NOT EXISTS cards (
 ) STRICT;
 
 CREATE INDEX IF NOT EXISTS cards_behind ON cards (due_at) WHERE wanted > shown;
+
+-- Written to find out whether writes are taken at all; nobody reads it.
+CREATE TABLE IF NOT EXISTS probes (
+    id INTEGER PRIMARY KEY,
+    at INTEGER NOT NULL
+) STRICT;
