@@ -26,7 +26,7 @@ from tests.factories import (
 from tests.servers.process import ServerProcess
 
 WARM, MANY = 100, 400
-MOST_BYTES = 2_000
+MOST_BYTES = 2_100
 
 
 @pytest.fixture
