@@ -28,7 +28,7 @@ SELECT number, body, ready_at, worker, fence, losses,
 FROM runs WHERE id = ?
 """
 _COMMITS = "SELECT id, events FROM commits WHERE place BETWEEN ? AND ? ORDER BY place"
-_TICKETS = "SELECT body FROM tickets WHERE run = ? ORDER BY approval"
+_TICKETS = "SELECT approval, body FROM tickets WHERE run = ?"
 _REFS = "SELECT ref, approval FROM refs WHERE run = ? ORDER BY ref"
 _KEYS = "SELECT scope, key, body, outcome, version FROM keys WHERE scope = 'run:' || ?"
 _START_KEYS = """
@@ -73,7 +73,7 @@ def pack(database: Database, run: RunId, clock: Clock) -> Parcel:
             records=sqlite_reads.records(database, run, 0),
             closed=tuple(
                 read_ticket(run, packing.unpack(body))
-                for (body,) in database.all(_TICKETS, (number,))
+                for _, body in sorted(database.all(_TICKETS, (number,)))
             ),
             refs=tuple((ref, approval) for ref, approval in database.all(_REFS, (number,))),
             keys=_keys(database, run),

@@ -38,20 +38,31 @@ Report = Callable[[UndecodableRecordError], None]
 Running = Callable[[Where], ServerProcess | Cluster]
 
 
+def _emptied(stack: ExitStack) -> Running:
+    servers: dict[Where, ServerProcess | Cluster] = {}
+
+    def emptied(where: Where) -> ServerProcess | Cluster:
+        if where not in servers:
+            kind: Any = Cluster if where.clustered else ServerProcess
+            servers[where] = stack.enter_context(kind(where.binary))
+        servers[where].flush()
+        return servers[where]
+
+    return emptied
+
+
 @pytest.fixture(scope="session")
 def running() -> Iterator[Running]:
     """Return what gives the one server, or Cluster, of each program, emptied."""
     with ExitStack() as stack:
-        servers: dict[Where, ServerProcess | Cluster] = {}
+        yield _emptied(stack)
 
-        def emptied(where: Where) -> ServerProcess | Cluster:
-            if where not in servers:
-                kind: Any = Cluster if where.clustered else ServerProcess
-                servers[where] = stack.enter_context(kind(where.binary))
-            servers[where].flush()
-            return servers[where]
 
-        yield emptied
+@pytest.fixture(scope="session")
+def beside() -> Iterator[Running]:
+    """Return what gives another of each, for tests that need two stores."""
+    with ExitStack() as stack:
+        yield _emptied(stack)
 
 
 @pytest.fixture

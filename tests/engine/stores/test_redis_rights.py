@@ -11,6 +11,7 @@ import pytest
 
 from engine.errors import HoldshortError, StoreUnavailableError, StoreUnfitError
 from engine.ids import utc_now
+from engine.runs import RunStatus
 from engine.store import KeyRecord, RunFilter
 from engine.stores.redis import RedisStore
 from engine.stores.redis_address import read_address
@@ -99,9 +100,12 @@ async def use(store: RedisStore) -> None:
 
 
 async def look_back(store: RedisStore) -> None:
-    """Count what is live, and remove what is not."""
+    """Count what is live, remove what is not, and put it in again."""
     assert (await store.gauges()).waiting == 1
+    (ended,) = (await store.list_runs(RunFilter(statuses=(RunStatus.SUCCEEDED,)), 5)).runs
+    parcel = await store.pack(ended.id)
     assert await store.purge(utc_now() + LEASE, 5) == 1
+    await store.unpack(parcel)
 
 
 def test_the_page_names_what_the_scripts_do_and_what_the_start_asks_for() -> None:

@@ -11,6 +11,7 @@ from engine.errors import (
     DeadlinePassedError,
     StoreUnavailableError,
 )
+from engine.runs import RunStatus
 from engine.store import RunFilter
 from engine.stores.keys import home_of
 from engine.stores.redis import RedisStore
@@ -79,8 +80,12 @@ async def use_everything(play: Play, store: RedisStore) -> None:
 
 
 async def forget_everything(store: RedisStore) -> None:
-    """Run the scripts that remove, as if ages had passed."""
+    """Remove what has ended, as if ages had passed, and put it in again."""
+    (ended,) = (await store.list_runs(RunFilter(statuses=(RunStatus.SUCCEEDED,)), 5)).runs
+    parcel = await store.pack(ended.id)
     assert await store.purge(datetime(2100, 1, 1, tzinfo=UTC), 5) == 1
+    await store.unpack(parcel)
+    assert await store.pack(ended.id) == parcel
 
 
 @pytest.fixture(scope="module")
