@@ -372,7 +372,7 @@ class TestQuorum:
         await on.engine.courier.deliver()
 
         shown: Any = on.inbox.latest[f"{run.id}:{approval}"]
-        assert (shown.arguments, shown.original) == ({"version": "2"}, {"version": "1"})
+        assert (shown.arguments, shown.original.arguments) == ({"version": "2"}, {"version": "1"})
         assert shown.edited.by[0].id == CAROL
         told = await on.engine.resume(on.token(run.id, approval), Allow(), actor=person(BOB))
         assert (told.votes, told.needed) == (2, 2)
@@ -526,7 +526,7 @@ class TestSecrets:
         notice = await self.shown(on, run)
 
         assert notice.altered == ("/password",)
-        assert notice.arguments["password"] == notice.original["password"] == HIDDEN
+        assert notice.arguments["password"] == notice.original.arguments["password"] == HIDDEN
         await decide(on, run, CAROL)
         await on.settle()
         assert ran == ["a with battery staple"]
@@ -541,7 +541,7 @@ class TestSecrets:
         notice = await self.shown(on, run)
 
         assert notice.arguments == {"host": "a"}
-        assert notice.original == {"host": "a", "password": HIDDEN}
+        assert notice.original.arguments == {"host": "a", "password": HIDDEN}
         assert "horse" not in notice.model_dump_json()
 
     async def test_what_an_edit_starts_from_holds_the_secret_and_what_is_shown_does_not(
