@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 from datetime import timedelta
+from random import Random
 from typing import Any
 
 import pydantic
@@ -23,6 +24,7 @@ from engine import (
     ToolOptions,
     ask_human,
 )
+from engine.arguments import canonical_arguments
 from engine.entries import RecordKind
 from engine.errors import (
     AlreadyVotedError,
@@ -35,17 +37,21 @@ from engine.errors import (
     Refusal,
     TicketMismatchError,
     TokenFault,
+    ToolCallError,
     UnknownAgentError,
     WrongDecisionError,
 )
 from engine.events import ArgumentsEdited, TicketClosed, VoteCast
 from engine.identity import Via
+from engine.lifecycle.answer import Judgement, answer
+from engine.lifecycle.edit import Edit, arguments_of
 from engine.lifecycle.execute import begin
-from engine.lifecycle.propose import permission_digest
+from engine.lifecycle.propose import Gated, permission_digest
 from engine.model import EDITED_NOTE
+from engine.policy import Verdict
 from engine.redaction import HIDDEN
 from engine.schema import Json, canonical_json
-from engine.tickets import Decision
+from engine.tickets import UNDECLARED, Decision, ResumeCommand
 from tests.engine.deciding import (
     DAVE,
     TWO_OF_THREE,
@@ -68,7 +74,9 @@ from tests.engine.scripted import (
     script,
     stage,
 )
+from tests.engine.steps import NOON, at, call, claimant, proposed
 from tests.engine.town import but_for_attempts
+from tests.notifiers.trees import grow_object
 
 ONE = named(BOB)
 EDIT = Allow(arguments={"version": "2"})
@@ -600,3 +608,29 @@ async def test_refused_edits_are_in_the_events_as_attempts() -> None:
     assert kinds[-1] == "answer_refused"
     said = canonical_json([e.model_dump(mode="json") for e in await on.engine.events(run.id)])
     assert '"version"' not in said
+
+
+def test_of_five_thousand_trees_what_runs_has_the_digest_that_was_approved() -> None:
+    for seed in range(5_000):
+        random = Random(seed)  # noqa: S311 - the same trees for the same seed
+        try:
+            own, mine = (canonical_arguments(grow_object(random)) for _ in range(2))
+        except ToolCallError:
+            continue
+        asked = call(0, verdict=Verdict.ASK, digest=permission_digest("deploy", own))
+        change = proposed(Gated(call=asked, arguments=own))
+        ticket = change.run.tickets[0]
+        edit = Edit(mine, permission_digest("deploy", mine), UNDECLARED)
+        actor = person(BOB)
+        word = Allow(arguments=json.loads(mine))
+        command = ResumeCommand.from_ticket(ticket, word, actor=actor, now=NOON)
+        judged = Judgement(command, claimant(ticket, actor), edit)
+
+        decided, _ = answer(change.run, judged, at(), None)
+
+        assert decided.run.batch is not None
+        runs = decided.run.batch.call(asked.id)
+        records = (*change.records, *decided.records)
+        assert arguments_of(records, runs.id, "deploy", runs.digest) == mine
+        assert runs.digest == edit.digest == decided.closed[0].digest
+        assert arguments_of(records, runs.id, "deploy", asked.digest) == own

@@ -340,7 +340,7 @@ class TestSecrets:
 
 
 @given(trees)
-@settings(max_examples=5000, deadline=None)
+@settings(max_examples=500, deadline=None)
 def test_a_form_that_nobody_touched_gives_back_exactly_the_arguments(
     arguments: dict[str, Json],
 ) -> None:
