@@ -90,7 +90,7 @@ class Forms:
 
     async def _edited(self, form: Submission, meta: FormMeta) -> Recorded | Mistakes:
         token = meta.token.get_secret_value()
-        editing = await self._desk.engine.editing(token, Via.SLACK)
+        editing = await self._desk.engine.answers.editing(token, Via.SLACK)
         inputs = inputs_of(editing.notice)
         try:
             arguments = read_inputs(inputs, editing.arguments, form.typed)

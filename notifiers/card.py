@@ -92,7 +92,7 @@ def _edited(notice: TicketNotice) -> list[Block]:
     if notice.edited is None:
         return []
     at = wording.moment(notice.edited.at)
-    said = f"*{wording.editors(notice)}*, {at}. Approvals before that do not count."
+    said = f"*Edited by {wording.editors(notice)}* {at}. Approvals before that do not count."
     return [section(marked(said)), *_changes(notice)]
 
 

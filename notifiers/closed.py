@@ -72,8 +72,8 @@ def who_and_when(notice: TicketNotice, end: Resolution) -> str:
         return f"Nobody decided until {until}, so it {_silence(notice)}."
     if not _by_a_person(end):
         return f"The run ended before anyone decided \u00b7 {at}"
-    parts = [wording.by(notice, end), at, wording.editors(notice)]
-    return " \u00b7 ".join(filter(None, parts))
+    edited = f" \u00b7 edited by {wording.editors(notice)}" if notice.edited else ""
+    return f"{wording.by(notice, end)} \u00b7 {at}{edited}"
 
 
 def sentence(notice: TicketNotice, end: Resolution) -> str:
@@ -106,7 +106,7 @@ def _what(notice: TicketNotice, end: Resolution) -> list[Block]:
 
 def _lines(notice: TicketNotice, end: Resolution, limit: int) -> list[str]:
     changed = edits(notice, limit)
-    told = (_said(end, limit), changed and f"Edits: {changed}", _became(notice, end, limit))
+    told = (_said(end, limit), changed and f"Edits: {changed}.", _became(notice, end, limit))
     return [line for line in told if line]
 
 

@@ -93,11 +93,11 @@ def by(notice: TicketNotice, end: Resolution) -> str:
 
 
 def editors(notice: TicketNotice) -> str:
-    """Return by whom arguments were edited, for mrkdwn; empty where nobody did."""
+    """Return who edited the arguments, for mrkdwn; empty where nobody did."""
     if notice.edited is None:
         return ""
     *first, last = _first([actor(who) for who in notice.edited.by])
-    return f"edited by {', '.join(first)} and {last}" if first else f"edited by {last}"
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def _first(named: list[str]) -> list[str]:

@@ -62,7 +62,7 @@ class Terminal:
         """
         operator = self.operator
         token = await self.engine.token_for(ref, Via.TERMINAL)
-        editing = await self.engine.editing(token, Via.TERMINAL)
+        editing = await self.engine.answers.editing(token, Via.TERMINAL)
         decision = Allow(arguments=editing.arguments | edits)
         return await _record(self.engine, token, decision, operator)
 
