@@ -126,9 +126,10 @@ def _tell_ticket(fact: _TicketFact) -> str:
         case VoteCast():
             actor = tell_actor(fact.vote.actor)
             return f"allowed by {actor}: {fact.votes} of {fact.needed}"
-        case ArgumentsEdited():
-            forms = f"{short_digest(fact.before)} to {short_digest(fact.after)}"
-            return f"edited by {tell_actor(fact.actor)}: {forms}"
+        case ArgumentsEdited(actor=actor, before=before, after=after, voided=voided):
+            void = f"; votes before that do not count ({voided:,})" if voided else ""
+            forms = f"{short_digest(before)} to {short_digest(after)}"
+            return f"{tell_actor(actor)} edits its arguments ({forms}){void}"
         case AnswerRefused():
             why = fact.refusal.value.replace("_", " ")
             return f"{tell_actor(fact.actor)} tried to {fact.decision} and may not ({why})"

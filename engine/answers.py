@@ -1,7 +1,10 @@
 """Answers: from a token and a person's word to a recorded decision, or a refusal."""
 
+import json
+from dataclasses import dataclass
 from typing import Protocol
 
+from engine.cards import TicketNotice
 from engine.deciders import Deciders
 from engine.errors import (
     AlreadyDecidedError,
@@ -25,11 +28,23 @@ from engine.lifecycle.answer import Judgement, Recorded, admit, answer, key_body
 from engine.lifecycle.edit import Edit, arguments_of
 from engine.lifecycle.propose import permission_digest
 from engine.lifecycle.refuse import note_refusal
+from engine.notices import NoticeWriter
 from engine.runs import Run
 from engine.schema import Json, digest_of
 from engine.store import Loaded, Store
 from engine.tickets import Allow, Decision, ResumeCommand, ResumeTicket
 from engine.tokens import KeyRing, TokenClaims
+
+
+@dataclass(frozen=True, slots=True)
+class Editing:
+    """A ticket as it may be shown, and the call's arguments as they would run.
+
+    The arguments hold what is kept secret: they are what an edit starts from, and for no eye.
+    """
+
+    notice: TicketNotice
+    arguments: dict[str, Json]
 
 
 class ArgumentCheck(Protocol):
@@ -57,13 +72,15 @@ class Answers:
         keys: KeyRing,
         deciders: Deciders,
         check: ArgumentCheck,
+        writer: NoticeWriter,
         surroundings: Surroundings,
     ) -> None:
-        """Take the store, the keys of tokens, who can tell who people are, and what checks edits."""
+        """Take the store, the keys of tokens, who knows people, what checks edits and writes notices."""
         self._store = store
         self._keys = keys
         self._deciders = deciders
         self._check = check
+        self._writer = writer
         self._surroundings = surroundings
 
     async def record(
@@ -116,8 +133,8 @@ class Answers:
             raise InvalidRunStateError(_choose(run), code="choose_ticket")
         return run, run.tickets[0]
 
-    async def current(self, token: str, via: Via) -> tuple[Run, ResumeTicket, str]:
-        """Return the open ticket that a token is for, and its arguments as they would run.
+    async def editing(self, token: str, via: Via) -> Editing:
+        """Return what a person is shown of an open ticket, and its arguments to be edited.
 
         Raises:
             InvalidResumeTokenError: malformed, forged, superseded, or for another way in.
@@ -127,7 +144,8 @@ class Answers:
         claims = self._keys.read(token, via)
         loaded = await self._load(claims, None)
         ticket = _current_ticket(loaded, claims)
-        return loaded.run, ticket, await self._arguments(ticket)
+        arguments = json.loads(await self._arguments(ticket))
+        return Editing(await self._writer.ticket(loaded.run, ticket, via), arguments)
 
     async def _load(self, claims: TokenClaims, key: str | None) -> Loaded:
         return await self._store.load(claims.run_id, key=key, approval=claims.approval_id)

@@ -94,6 +94,14 @@ class Effect(Frozen):
     seconds: float | None = None
 
 
+class Original(Frozen):
+    """The arguments that the model gave a call which people edited, as they may be shown."""
+
+    arguments: Json
+    hidden: tuple[str, ...] = ()
+    masked: tuple[str, ...] = ()
+
+
 class TicketNotice(Frozen):
     """All that a card about one ticket may say. Text in it is untrusted; renderers make it inert.
 
@@ -117,7 +125,7 @@ class TicketNotice(Frozen):
     hidden: tuple[str, ...] = ()
     masked: tuple[str, ...] = ()
     fields: tuple[Field, ...] | None = None
-    original: Json = None
+    original: Original | None = None
     altered: tuple[str, ...] = ()
     edited: Edited | None = None
     declared: Declared = UNDECLARED

@@ -1,8 +1,6 @@
 """The facade: start, resume, cancel, tick, and look."""
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -49,17 +47,6 @@ if TYPE_CHECKING:
 TICK_LEASE = timedelta(seconds=10)
 
 
-@dataclass(frozen=True, slots=True)
-class Editing:
-    """A ticket as it may be shown, and the call's arguments as they would run.
-
-    The arguments hold what is kept secret: they are what an edit starts from, and for no eye.
-    """
-
-    notice: TicketNotice
-    arguments: dict[str, Json]
-
-
 class RunEngine:
     """Starts runs, takes answers, and says how things stand. Safe to use from many processes."""
 
@@ -99,8 +86,14 @@ class RunEngine:
         self._executor: Executor | None = None
         self._writer = NoticeWriter(store, self._keys)
         self.deciders = Deciders(directory or OpenDirectory(), self.agents)
-        check = _CheckOnDemand(self.agents)
-        self.answers = Answers(store, self._keys, self.deciders, check, self._surroundings)
+        self.answers = Answers(
+            store,
+            self._keys,
+            self.deciders,
+            _CheckOnDemand(self.agents),
+            self._writer,
+            self._surroundings,
+        )
         self.sweeper = Sweeper(store, self._surroundings)
         self.courier = Courier(store, self._notifiers, self._writer, self._surroundings)
 
@@ -212,18 +205,6 @@ class RunEngine:
         if ticket is None:
             raise RunNotFoundError(claims.approval)
         return await self._writer.ticket(loaded.run, ticket, via)
-
-    async def editing(self, token: str, via: Via) -> Editing:
-        """Return what a person is shown of an open ticket, and its arguments to be edited.
-
-        Raises:
-            InvalidResumeTokenError: malformed, forged, superseded, or for another way in.
-            ResumeError: the ticket is not open, or what is stored is not what was asked.
-
-        """
-        run, ticket, arguments = await self.answers.current(token, via)
-        notice = await self._writer.ticket(run, ticket, via)
-        return Editing(notice, json.loads(arguments))
 
     async def adopt(self, token: str, via: Via, notifier: str, receipt: Receipt) -> None:
         """Take in a card that was found where its receipt was lost, so that it is closed too."""

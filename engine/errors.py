@@ -41,6 +41,7 @@ HoldshortError
 from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
+from typing import ClassVar
 
 
 class HoldshortError(Exception):
@@ -210,9 +211,15 @@ class EditFault(StrEnum):
 class EditRefusedError(ResumeError):
     """These arguments may not take the place of those that were asked for."""
 
+    _SAID: ClassVar = {
+        EditFault.NOT_EDITABLE: "the arguments of {tool} cannot be edited",
+        EditFault.POLICY: "the policy of {tool} denies it with these arguments",
+        EditFault.UNCHECKED: "these arguments of {tool} could not be checked ({why})",
+    }
+
     def __init__(self, fault: EditFault, tool: str, why: str = "") -> None:
         """Name the tool, and what went wrong where it could not be checked."""
-        super().__init__(f"the arguments of {tool} were not edited: {why or fault.value}")
+        super().__init__(self._SAID[fault].format(tool=tool, why=why))
         self.fault = fault
         self.tool = tool
         self.why = why

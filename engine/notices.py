@@ -11,6 +11,7 @@ from engine.cards import (
     Effect,
     EffectState,
     Notice,
+    Original,
     OutcomeNotice,
     Receipt,
     Role,
@@ -117,7 +118,7 @@ class NoticeWriter:
             hidden=call.shown.hidden,
             masked=call.shown.masked,
             fields=_fields(ticket, records),
-            original=call.own.arguments if call.own else None,
+            original=_original(call.own),
             altered=call.altered,
             edited=ticket.edited,
             declared=ticket.declared,
@@ -174,8 +175,8 @@ def _body(ticket: ResumeTicket, records: tuple[Record, ...], kind: RecordKind) -
 
 
 def _arguments(ticket: ResumeTicket, records: tuple[Record, ...]) -> Json:
-    digest = ticket.digest if ticket.edited else ""
-    body = arguments_of(records, ticket.target.call, ticket.target.tool, digest)
+    target = ticket.target
+    body = arguments_of(records, target.call, target.tool, ticket.digest)
     return _JSON.validate_json(body) if body else None
 
 
@@ -207,6 +208,12 @@ def _shown_call(ticket: ResumeTicket, records: tuple[Record, ...]) -> _ShownCall
     body = _body(ticket, records, RecordKind.ARGUMENTS)
     own = _JSON.validate_json(body) if body else None
     return _ShownCall(shown, redact(own, ticket.edited.secrets), _altered(own, arguments, shown))
+
+
+def _original(own: Redacted | None) -> Original | None:
+    if own is None:
+        return None
+    return Original(arguments=own.arguments, hidden=own.hidden, masked=own.masked)
 
 
 def _altered(own: Json, arguments: Json, shown: Redacted) -> tuple[str, ...]:

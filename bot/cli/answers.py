@@ -7,6 +7,8 @@ from bot.cli.terminal import Terminal, at_terminal
 from bot.replies import FOR_TERMINAL, recorded, started
 from bot.settings import SettingsError
 from engine import Decision, Origin, Via
+from engine.arguments import canonical_arguments
+from engine.errors import ToolCallError
 from engine.schema import Json
 
 
@@ -17,6 +19,19 @@ def decide(ref: str, decision: Decision) -> None:
         Screen().line(recorded(await terminal.decide(ref, decision)))
 
     at_terminal(work)
+
+
+def approve_with(ref: str, edits: str) -> None:
+    """Approve the call of this ref with some of its arguments changed."""
+    try:
+        given = json.loads(canonical_arguments(edits))
+    except ToolCallError as error:
+        raise SettingsError([f"--with: {error}"]) from None
+
+    async def work(terminal: Terminal) -> None:
+        Screen().line(recorded(await terminal.edit(ref, given)))
+
+    at_terminal(work, with_agents=True)
 
 
 def start_run(agent: str, text: str, *, owner: str, context: str, key: str) -> None:

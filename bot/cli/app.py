@@ -88,12 +88,25 @@ def start(
 
 
 @app.command()
-def approve(ref: Ref) -> None:
-    """Approve a tool call, as HOLDSHORT_OPERATOR."""
-    from bot.cli.answers import decide
+def approve(
+    ref: Ref,
+    edits: Annotated[
+        str,
+        typer.Option(
+            "--with",
+            help="Arguments to change, as one JSON object; the others stay.",
+            metavar="JSON",
+        ),
+    ] = "",
+) -> None:
+    """Approve a tool call, as it is or with edits, as HOLDSHORT_OPERATOR."""
+    from bot.cli.answers import approve_with, decide
     from engine import Allow
 
-    decide(ref, Allow())
+    if edits:
+        approve_with(ref, edits)
+    else:
+        decide(ref, Allow())
 
 
 @app.command()

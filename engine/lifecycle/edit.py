@@ -32,7 +32,12 @@ def put_edit(draft: Draft, ticket: ResumeTicket, edit: Edit, actor: Actor) -> Re
     The ticket's new token id makes every card that shows the former arguments refuse.
     """
     call = draft.batch.call(ticket.target.call)
-    changed = call.model_copy(update={"digest": edit.digest, "declared": edit.declared})
+    asked = {
+        "digest": edit.digest,
+        "declared": edit.declared,
+        "edited": _edited(ticket, actor, draft),
+    }
+    changed = call.model_copy(update=asked)
     draft.set(batch=draft.batch.put(changed))
     draft.note(
         ArgumentsEdited(
@@ -48,14 +53,8 @@ def put_edit(draft: Draft, ticket: ResumeTicket, edit: Edit, actor: Actor) -> Re
     kept = ArgumentsEdit(call=call.id, arguments=edit.arguments, secrets=secrets)
     number = draft.run.event_count
     draft.write(RecordKind.EDIT, draft.batch.entry, kept.model_dump_json(), number)
-    asked = {
-        "digest": edit.digest,
-        "declared": edit.declared,
-        "token": TokenId(draft.moment.ids.new("tok")),
-        "votes": (),
-        "edited": _edited(ticket, actor, draft),
-    }
-    anew = sealed(ticket.model_copy(update=asked), changed)
+    fresh = {**asked, "token": TokenId(draft.moment.ids.new("tok")), "votes": ()}
+    anew = sealed(ticket.model_copy(update=fresh), changed)
     rest = tuple(anew if t.approval == anew.approval else t for t in draft.run.tickets)
     draft.set(tickets=rest)
     draft.raise_card(anew.approval, Role.ASK)
@@ -72,13 +71,11 @@ def _edited(ticket: ResumeTicket, actor: Actor, draft: Draft) -> Edited:
     return Edited(original=ticket.digest, secrets=secrets, by=(actor,), at=draft.now)
 
 
-def arguments_of(
-    records: Iterable[Record], call: CallId, tool: str, digest: str = ""
-) -> str | None:
+def arguments_of(records: Iterable[Record], call: CallId, tool: str, digest: str) -> str | None:
     """Return a call's stored arguments; of several forms, the one with this digest.
 
-    Where none has it, or none is asked for, they are the model's own: whoever runs them compares
-    the digest. None where there are none.
+    Where none has it, they are the model's own: whoever runs them compares the digest. None where
+    there are none.
 
     Raises:
         UndecodableRecordError: an edit is of an unknown form.
@@ -91,7 +88,7 @@ def arguments_of(
             continue
         if record.kind is RecordKind.ARGUMENTS and record.index == int(index):
             own = record.body
-        elif digest and record.kind is RecordKind.EDIT:
+        elif record.kind is RecordKind.EDIT:
             edit = read_edit(record)
             if edit.call == call and permission_digest(tool, edit.arguments) == digest:
                 return edit.arguments

@@ -195,5 +195,6 @@ def _open(draft: Draft, call: ToolCall, target: AwaitTarget, digest: str, asking
             approvers=approvers.resolve(run.owner),
             requester=run.requester,
             declared=call.declared,
+            edited=call.edited,
         )
     )

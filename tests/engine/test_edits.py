@@ -1,10 +1,10 @@
 """Edit and approve: what a person made of a call's arguments is what is asked, and what runs."""
 
-import asyncio
 import json
 import subprocess
 import sys
 from datetime import timedelta
+from random import Random
 from typing import Any
 
 import pydantic
@@ -13,39 +13,38 @@ import pytest
 from engine import (
     Agent,
     Allow,
-    AlreadyDecidedError,
     Answer,
     Deny,
     PolicyContext,
     Run,
-    RunStatus,
     Settle,
     ToolOptions,
     ask_human,
 )
+from engine.arguments import canonical_arguments
 from engine.entries import RecordKind
 from engine.errors import (
-    AlreadyVotedError,
     EditFault,
     EditRefusedError,
-    IdempotencyConflictError,
     InvalidArgumentsError,
     InvalidResumeTokenError,
     NotAllowedError,
     Refusal,
     TicketMismatchError,
-    TokenFault,
+    ToolCallError,
     UnknownAgentError,
     WrongDecisionError,
 )
-from engine.events import ArgumentsEdited, TicketClosed, VoteCast
+from engine.events import ArgumentsEdited, TicketClosed
 from engine.identity import Via
+from engine.lifecycle.answer import Judgement, answer
+from engine.lifecycle.edit import Edit, arguments_of
 from engine.lifecycle.execute import begin
-from engine.lifecycle.propose import permission_digest
+from engine.lifecycle.propose import Gated, permission_digest
 from engine.model import EDITED_NOTE
-from engine.redaction import HIDDEN
-from engine.schema import Json, canonical_json
-from engine.tickets import Decision
+from engine.policy import Verdict
+from engine.schema import canonical_json
+from engine.tickets import UNDECLARED, ResumeCommand
 from tests.engine.deciding import (
     DAVE,
     TWO_OF_THREE,
@@ -57,7 +56,6 @@ from tests.engine.deciding import (
     refusal,
 )
 from tests.engine.scripted import (
-    ALICE,
     BOB,
     CAROL,
     Ledger,
@@ -68,7 +66,9 @@ from tests.engine.scripted import (
     script,
     stage,
 )
+from tests.engine.steps import NOON, at, call, claimant, proposed
 from tests.engine.town import but_for_attempts
+from tests.notifiers.trees import grow_object
 
 ONE = named(BOB)
 EDIT = Allow(arguments={"version": "2"})
@@ -319,251 +319,15 @@ async def test_the_requester_may_not_edit() -> None:
     assert await decide(on, run, CAROL, EDIT) == "approved with edits 1/1"
 
 
-class TestQuorum:
-    """Several must allow: the edit is asked of the others anew."""
-
-    async def test_an_edit_voids_the_votes_and_counts_for_its_own_form(self) -> None:
-        on, run = await parked(TWO_OF_THREE)
-        await decide(on, run, BOB)
-
-        assert await decide(on, run, CAROL, EDIT) == "approved with edits 1/2"
-
-        (ticket,) = (await on.engine.get_run(run.id)).tickets
-        assert [vote.person for vote in ticket.votes] == [CAROL]
-        assert ticket.edited is not None
-        assert (ticket.edited.original, ticket.edited.by[0].id) == (run.tickets[0].digest, CAROL)
-        (edited,) = await facts(on, run, ArgumentsEdited)
-        assert edited.voided == 1
-
-    async def test_whoever_voted_before_the_edit_is_asked_anew(self) -> None:
-        on, run = await parked(TWO_OF_THREE)
-        await decide(on, run, BOB)
-        await decide(on, run, CAROL, EDIT)
-
-        assert await decide(on, run, BOB) == "approved 2/2"
-        await on.settle()
-
-        assert on.ledger.effects == ["deploy 2 prod"]
-
-    async def test_the_editor_cannot_approve_their_own_edit_a_second_time(self) -> None:
-        on, run = await parked(TWO_OF_THREE)
-        await decide(on, run, CAROL, EDIT)
-
-        with pytest.raises(AlreadyVotedError):
-            await decide(on, run, CAROL)
-
-    async def test_a_card_from_before_the_edit_cannot_approve_what_it_does_not_show(self) -> None:
-        on, run = await parked(TWO_OF_THREE)
-        old = on.token(run.id, run.tickets[0].approval)
-        await decide(on, run, CAROL, EDIT)
-
-        words: list[Decision] = [Allow(), Deny(), STAGING]
-        for word in words:
-            with pytest.raises(InvalidResumeTokenError) as refused:
-                await on.engine.resume(old, word, actor=person(BOB), idempotency_key="k")
-            assert refused.value.fault is TokenFault.SUPERSEDED
-        assert (await on.engine.get_run(run.id)).tickets[0].counted == 1
-
-    async def test_the_card_is_raised_with_what_is_asked_now_and_a_token_for_that(self) -> None:
-        on, run = await parked(TWO_OF_THREE)
-        approval = run.tickets[0].approval
-        await decide(on, run, CAROL, EDIT)
-
-        await on.engine.courier.deliver()
-
-        shown: Any = on.inbox.latest[f"{run.id}:{approval}"]
-        assert (shown.arguments, shown.original) == ({"version": "2"}, {"version": "1"})
-        assert shown.edited.by[0].id == CAROL
-        told = await on.engine.resume(on.token(run.id, approval), Allow(), actor=person(BOB))
-        assert (told.votes, told.needed) == (2, 2)
-
-    async def test_a_second_edit_starts_from_the_first_and_both_editors_are_named(self) -> None:
-        on, run = await parked(TWO_OF_THREE)
-        await decide(on, run, BOB, EDIT)
-        await decide(on, run, CAROL, STAGING)
-        await decide(on, run, BOB)
-        await on.settle()
-
-        first, second = await facts(on, run, ArgumentsEdited)
-        assert first.after == second.before
-        (closed,) = await facts(on, run, TicketClosed)
-        kept = (await on.store.load(run.id, approval=closed.approval)).closed
-        assert kept is not None
-        assert kept.edited is not None
-        assert [actor.id for actor in kept.edited.by] == [BOB, CAROL]
-        assert on.ledger.effects == ["deploy 1 staging"]
-
-    async def test_the_title_and_the_secrets_are_those_of_the_edited_call(self) -> None:
-        describe = ToolOptions(describe=lambda call: f"Version {call['version']}")
-        on, run = await parked(TWO_OF_THREE, options={"deploy": describe})
-        assert run.tickets[0].declared.title == "Version 1"
-
-        await decide(on, run, BOB, EDIT)
-
-        assert (await on.engine.get_run(run.id)).tickets[0].declared.title == "Version 2"
-
-
-class TestKeys:
-    """An edit is a word of its own, and the same edit again is the same word."""
-
-    async def test_the_same_edit_again_returns_what_was_recorded(self) -> None:
-        on, run = await parked(TWO_OF_THREE)
-        token, actor = on.token(run.id, run.tickets[0].approval), person(BOB)
-        both: dict[str, Json] = {"env": "staging", "version": "1"}
-        key = on.engine.answers.key(token, STAGING, actor)
-        assert key == on.engine.answers.key(token, Allow(arguments=both), actor)
-
-        first = await on.engine.resume(token, STAGING, actor=actor, idempotency_key=key)
-        again = Allow(arguments=dict(reversed(both.items())))
-        second = await on.engine.resume(token, again, actor=actor, idempotency_key=key)
-
-        assert first == second
-        assert len(await facts(on, run, ArgumentsEdited)) == 1
-
-    async def test_another_edit_is_another_key_and_the_same_key_for_it_a_conflict(self) -> None:
-        on, run = await parked(TWO_OF_THREE)
-        token, actor = on.token(run.id, run.tickets[0].approval), person(BOB)
-        words = (Allow(), EDIT, STAGING)
-        keys = [on.engine.answers.key(token, word, actor) for word in words]
-        assert len(set(keys)) == 3
-
-        await on.engine.resume(token, EDIT, actor=actor, idempotency_key=keys[1])
-
-        with pytest.raises(IdempotencyConflictError):
-            await on.engine.resume(token, STAGING, actor=actor, idempotency_key=keys[1])
-
-
-class TestRaces:
-    """Whatever comes at once, one decision falls, on arguments that somebody approved."""
-
-    @pytest.mark.parametrize("turn", range(6))
-    async def test_of_an_edit_an_approval_and_a_denial_at_once_one_decides(self, turn: int) -> None:
-        on, run = await parked(named(BOB, CAROL, DAVE))
-        words: list[tuple[str, Decision]] = [(BOB, EDIT), (CAROL, Allow()), (DAVE, Deny())]
-        words = words[turn % 3 :] + words[: turn % 3]
-        words = words if turn < 3 else words[::-1]
-
-        said = await asyncio.gather(
-            *(decide(on, run, who, word) for who, word in words), return_exceptions=True
-        )
-        await on.settle()
-
-        assert sum(isinstance(one, str) for one in said) == 1
-        lost = [one for one in said if not isinstance(one, str)]
-        assert {type(one) for one in lost} == {AlreadyDecidedError}
-        (closed,) = await facts(on, run, TicketClosed)
-        end = closed.resolution
-        ran = {"approved": ["deploy 1 prod"], "approved with edits": ["deploy 2 prod"]}
-        assert on.ledger.effects == ran.get(end.word, [])
-
-    async def test_of_an_edit_and_votes_at_once_no_vote_counts_for_what_it_was_not_for(
-        self,
-    ) -> None:
-        on, run = await parked(named(BOB, CAROL, DAVE, quorum=2))
-        token = on.token(run.id, run.tickets[0].approval)
-
-        async def say(who: Any, word: Decision) -> Any:
-            key = on.engine.answers.key(token, word, person(who))
-            return await on.engine.resume(token, word, actor=person(who), idempotency_key=key)
-
-        await asyncio.gather(
-            say(BOB, EDIT), say(CAROL, Allow()), say(DAVE, STAGING), return_exceptions=True
-        )
-
-        digest = run.tickets[0].digest
-        votes: set[str] = set()
-        for event in await on.engine.events(run.id):
-            match event.fact:
-                case ArgumentsEdited(after=after):
-                    digest, votes = after, set()
-                case VoteCast(vote=vote):
-                    votes.add(vote.person)
-                case _:
-                    pass
-        now = await on.engine.get_run(run.id)
-        assert now.status is RunStatus.WAITING
-        assert now.tickets[0].digest == digest
-        assert {vote.person for vote in now.tickets[0].votes} == votes
-
-
-def with_secret(_ledger: Ledger, ran: list[str]) -> Agent:
-    def connect(host: str, password: pydantic.SecretStr | None = None) -> str:
-        """Connect to a host."""
-        said = password.get_secret_value() if password else "nothing"
-        ran.append(f"{host} with {said}")
-        return "connected"
-
-    model = script([("connect", {"host": "a", "password": "correct horse"})], repeat_results)
-    return Agent(
-        name="deployer",
-        model=model,
-        tools=[connect],
-        approvals={"connect": "user"},
-        approvers=TWO_OF_THREE,
-    )
-
-
-@pytest.mark.plants_secrets("a secret argument is kept as it must run", where=":memory:")
-class TestSecrets:
-    """What is kept secret before an edit is kept secret after it."""
-
-    async def parked(self, ran: list[str]) -> tuple[Stage, Run]:
-        on = stage(lambda ledger: with_secret(ledger, ran))
-        started = await on.engine.start("deployer", "go", owner=ALICE)
-        await on.engine.tick()
-        return on, await on.engine.get_run(started.run)
-
-    async def shown(self, on: Stage, run: Run) -> Any:
-        await on.engine.courier.deliver()
-        return on.inbox.latest[f"{run.id}:{run.tickets[0].approval}"]
-
-    async def test_a_secret_that_an_edit_changes_is_told_as_changed_and_shown_nowhere(self) -> None:
-        ran: list[str] = []
-        on, run = await self.parked(ran)
-        word = Allow(arguments={"host": "a", "password": "battery staple"})
-        await decide(on, run, BOB, word)
-
-        notice = await self.shown(on, run)
-
-        assert notice.altered == ("/password",)
-        assert notice.arguments["password"] == notice.original["password"] == HIDDEN
-        await decide(on, run, CAROL)
-        await on.settle()
-        assert ran == ["a with battery staple"]
-        told = (await on.engine.get_run(run.id)).output or ""
-        assert "battery" not in told
-        assert HIDDEN in told
-
-    async def test_a_secret_that_an_edit_takes_away_stays_secret(self) -> None:
-        on, run = await self.parked([])
-        await decide(on, run, BOB, Allow(arguments={"host": "a"}))
-
-        notice = await self.shown(on, run)
-
-        assert notice.arguments == {"host": "a"}
-        assert notice.original == {"host": "a", "password": HIDDEN}
-        assert "horse" not in notice.model_dump_json()
-
-    async def test_what_an_edit_starts_from_holds_the_secret_and_what_is_shown_does_not(
-        self,
-    ) -> None:
-        on, run = await self.parked([])
-
-        editing = await on.engine.editing(on.token(run.id, run.tickets[0].approval), Via.API)
-
-        assert editing.arguments == {"host": "a", "password": "correct horse"}
-        assert "horse" not in editing.notice.model_dump_json()
-
-
 async def test_what_an_edit_starts_from_is_told_for_the_present_form_alone() -> None:
     on, run = await parked(TWO_OF_THREE)
     old = on.token(run.id, run.tickets[0].approval)
     await decide(on, run, BOB, EDIT)
 
     with pytest.raises(InvalidResumeTokenError):
-        await on.engine.editing(old, Via.API)
+        await on.engine.answers.editing(old, Via.API)
     await on.engine.courier.deliver()
-    fresh = await on.engine.editing(on.token(run.id, run.tickets[0].approval), Via.API)
+    fresh = await on.engine.answers.editing(on.token(run.id, run.tickets[0].approval), Via.API)
     assert fresh.arguments == {"version": "2"}
 
 
@@ -600,3 +364,30 @@ async def test_refused_edits_are_in_the_events_as_attempts() -> None:
     assert kinds[-1] == "answer_refused"
     said = canonical_json([e.model_dump(mode="json") for e in await on.engine.events(run.id)])
     assert '"version"' not in said
+
+
+@pytest.mark.parametrize("many", [500, pytest.param(5_000, marks=pytest.mark.proof)])
+def test_of_any_trees_what_runs_has_the_digest_that_was_approved(many: int) -> None:
+    for seed in range(many):
+        random = Random(seed)  # noqa: S311 - the same trees for the same seed
+        try:
+            own, mine = (canonical_arguments(grow_object(random)) for _ in range(2))
+        except ToolCallError:
+            continue
+        asked = call(0, verdict=Verdict.ASK, digest=permission_digest("deploy", own))
+        change = proposed(Gated(call=asked, arguments=own))
+        ticket = change.run.tickets[0]
+        edit = Edit(mine, permission_digest("deploy", mine), UNDECLARED)
+        actor = person(BOB)
+        word = Allow(arguments=json.loads(mine))
+        command = ResumeCommand.from_ticket(ticket, word, actor=actor, now=NOON)
+        judged = Judgement(command, claimant(ticket, actor), edit)
+
+        decided, _ = answer(change.run, judged, at(), None)
+
+        assert decided.run.batch is not None
+        runs = decided.run.batch.call(asked.id)
+        records = (*change.records, *decided.records)
+        assert arguments_of(records, runs.id, "deploy", runs.digest) == mine
+        assert runs.digest == edit.digest == decided.closed[0].digest
+        assert arguments_of(records, runs.id, "deploy", asked.digest) == own

@@ -63,6 +63,7 @@ OF_THE_CALL: dict[str, Json] = {
     "timeout_s": 1.0,
     "approval": None,
     "declared": {"risk": "low", "title": "Nothing much"},
+    "edited": {"original": "0" * 64, "by": [], "at": "2026-01-01T12:00:00Z"},
 }
 OF_ITS_RUNNING = {"inquiry", "attempts", "op", "started_at"}
 """Written when a call begins, whatever stood there before."""
