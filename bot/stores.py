@@ -128,15 +128,18 @@ async def _open_known(address: RedisAddress, around: Surroundings, called: str) 
         on_undecodable=lambda error: around.report("store", error),
     )
     try:
-        if await is_new(client):
-            raise _no_store(f"{address} holds none", called)
-        await store.identity()
+        new = await is_new(client)
+        if not new:
+            await store.identity()
     except StoreUnavailableError as error:
         await store.close()
         raise _no_store(f"{address}: {error}", called) from None
     except BaseException:
         await store.close()
         raise
+    if new:
+        await store.close()
+        raise _no_store(f"{address} holds none", called)
     return store
 
 

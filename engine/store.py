@@ -153,16 +153,15 @@ class Parcel:
     """All that a store holds of one run, to be put into another store.
 
     Attributes:
-        since: From when on it is claimable; of a run that waits since when, of one that has ended
-            when that was. By the clock of the store that it was packed in.
-        fence: The number of the last claim; there is no claim in a parcel.
+        since: When a queued run becomes ready, or one was parked, or ended; by that store's clock.
+        fence: The number of the last claim; the claim itself is not here.
         losses: As in a claim; one that was lost and not taken over yet is among them.
         holds_key: The run holds its concurrency key: it was claimed before and has not ended.
         commits: In order; as many as the run's version.
-        records: In the order of entry, kind and index.
-        closed: Closed tickets, by approval id.
-        refs: What each ref points at, in alphabetical order; refs that went to others are not here.
-        keys: The records of idempotency keys and the version each was made at, by scope and key.
+        records: By entry, kind and index.
+        closed: By approval.
+        refs: In alphabetical order; those that went to others are not here.
+        keys: The record of each and the version it was made at, by scope and key.
         cards: In the order they were made, without leases and back-offs.
 
     """
@@ -374,22 +373,20 @@ class Store(Protocol):
             RunNotFoundError: no such run.
             RunClaimedError: a live claim holds it, so it is about to change.
             UndecodableRecordError: some of it cannot be read.
-            StoreUnconfirmedError: it is there, and not confirmed by the replicas.
 
         """
         ...
 
     async def unpack(self, parcel: Parcel) -> None:
-        """Put a run in as it was packed; durable, and confirmed by replicas, when it returns.
+        """Put a run in as it was packed, as the youngest of the lists; durable when it returns.
 
-        Whatever waits, waits on: deadlines, refs, cards and their receipts are as they were. Cards
-        that are behind are due at once. The run is the youngest in the lists.
+        Whatever waits, waits on. Cards that are behind are due at once.
 
         Raises:
             CommitConflictError: there is a run of that id, or another holds its concurrency key.
             RefTakenError: one of its refs is in use.
             IdempotencyConflictError: the key it was started under stands for another run here.
-            StoreUnconfirmedError: it was written, and is not confirmed.
+            StoreUnconfirmedError: it was written, and is not confirmed by the replicas.
             StoreError: its id names no place, and this store needs one.
 
         """

@@ -13,6 +13,7 @@ from engine.ids import Clock
 from engine.store import Store
 from engine.stores import MemoryStore, SqliteStore, redis_connection
 from tests.contracts.play import Play
+from tests.contracts.redis_audit import check_indexes
 from tests.contracts.redis_stores import open_redis_store
 from tests.factories import HeldClock
 from tests.servers.binaries import Binary, installed
@@ -111,3 +112,34 @@ def _open(where: object, folder: Path, running: Running, clock: Clock, report: R
 @pytest.fixture
 def play(store: Store, clock: HeldClock) -> Play:
     return Play(store, clock)
+
+
+def _targets() -> list[Any]:
+    embedded = [pytest.param(None, id="to-memory"), pytest.param("other.db", id="to-sqlite")]
+    return embedded + [pytest.param(where, id=f"to-{where.name}") for where in SERVERS]
+
+
+@pytest.fixture(params=_targets())
+async def target(
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    clock: HeldClock,
+    beside: Running,
+) -> AsyncIterator[Store]:
+    """Return a store to move to; servers here are others than those that are moved from."""
+    where = request.param
+    if isinstance(where, Where):
+        server = beside(where)
+        served = open_redis_store(server.url, clock=clock)
+        yield served
+        await served.close()
+        check_indexes(server)
+        return
+    made = SqliteStore(tmp_path / where, clock=clock) if where else MemoryStore(clock=clock)
+    yield made
+    await made.close()
+
+
+@pytest.fixture
+def there(target: Store, clock: HeldClock) -> Play:
+    return Play(target, clock)

@@ -1,111 +1,28 @@
 """A run moves from any kind of store to any other, and goes on there as if nothing had been."""
 
-from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from engine.cards import Role
-from engine.entries import RecordKind
 from engine.errors import (
-    CommitConflictError,
     IdempotencyConflictError,
-    RefTakenError,
-    RunClaimedError,
-    RunNotFoundError,
-    StoreError,
-    UndecodableRecordError,
 )
-from engine.ids import Ref, RunId
-from engine.runs import Run, RunStatus
-from engine.store import KeyRecord, Parcel, RunFilter, Store
-from engine.stores import MemoryStore, SqliteStore
-from tests.contracts.conftest import SERVERS, Running, Where
+from engine.runs import RunStatus
+from engine.store import RunFilter, Store
+from tests.contracts.moving import lived, move
 from tests.contracts.play import LEASE, Play, due, keyed
-from tests.contracts.redis_audit import check_indexes
-from tests.contracts.redis_stores import open_redis_store
 from tests.factories import (
     HeldClock,
-    NewerTicket,
-    make_card_key,
     make_change,
     make_closed,
     make_ended,
-    make_event,
-    make_newer,
     make_next,
     make_receipt,
-    make_record,
-    make_run,
 )
 
 HOUR = timedelta(hours=1)
 BACK_OFF = timedelta(seconds=7)
-
-
-def _targets() -> list[Any]:
-    embedded = [pytest.param(None, id="to-memory"), pytest.param("other.db", id="to-sqlite")]
-    return embedded + [pytest.param(where, id=f"to-{where.name}") for where in SERVERS]
-
-
-@pytest.fixture(params=_targets())
-async def target(
-    request: pytest.FixtureRequest,
-    tmp_path: Path,
-    clock: HeldClock,
-    beside: Running,
-) -> AsyncIterator[Store]:
-    """Return a store to move to; servers here are others than those that are moved from."""
-    where = request.param
-    if isinstance(where, Where):
-        server = beside(where)
-        served = open_redis_store(server.url, clock=clock)
-        yield served
-        await served.close()
-        check_indexes(server)
-        return
-    made = SqliteStore(tmp_path / where, clock=clock) if where else MemoryStore(clock=clock)
-    yield made
-    await made.close()
-
-
-@pytest.fixture
-def there(target: Store, clock: HeldClock) -> Play:
-    return Play(target, clock)
-
-
-async def move(store: Store, target: Store, run: RunId) -> Parcel:
-    parcel = await store.pack(run)
-    await target.unpack(parcel)
-    assert await target.pack(run) == parcel
-    return parcel
-
-
-async def lived(play: Play) -> Run:
-    """Take a run to a wait, with something of all that can be kept of one."""
-    run = play.run()
-    start = KeyRecord(f"start:{run.agent}:{run.concurrency_key}", "a start", "body", "{}")
-    facts: dict[str, Any] = {
-        "records": (make_record(0), make_record(1, RecordKind.RESULT, 1)),
-        "events": (make_event(1), make_event(2)),
-    }
-    asks = make_card_key(run)
-    await play.commit(run, key=start, raised=(asks, make_card_key(run, role=Role.ASKED)), **facts)
-    first = await play.park(*await play.claim())
-    answered = make_next(first, status=RunStatus.QUEUED, tickets=())
-    closed = (make_closed(first.tickets[0]),)
-    await play.commit(answered, closed=closed, key=keyed(answered, key="an answer"), raised=(asks,))
-    card, other = await due(play.store)
-    await play.store.card_shown(card, card.wanted, make_receipt(link="https://slack/1", note="n"))
-    await play.store.card_failed(other, play.clock.now + HOUR)
-    await play.store.adopt_card(asks, make_receipt(link="https://slack/2"))
-    resumed, claim = await play.claim()
-    later = make_next(resumed)
-    await play.commit(later, claim, events=(make_event(3),))
-    return await play.park(later, claim)
 
 
 async def test_all_that_is_kept_of_a_run_moves(
@@ -350,101 +267,3 @@ async def test_a_ref_that_went_to_another_run_moves_with_that(
     found = await target.find(gone.ref)
     assert found is not None
     assert found.run == taker.id
-
-
-async def test_a_run_that_is_there_is_left_as_it_is(play: Play, store: Store, there: Play) -> None:
-    run = await play.parked()
-    parcel = await move(store, there.store, run.id)
-    later = make_next(run)
-    await there.commit(later)
-    before = await there.store.pack(run.id)
-
-    with pytest.raises(CommitConflictError, match=run.id):
-        await there.store.unpack(parcel)
-
-    assert await there.store.pack(run.id) == before
-
-
-async def test_a_run_whose_key_another_holds_is_refused(
-    play: Play, store: Store, there: Play
-) -> None:
-    moved = await play.parked(concurrency_key="key")
-    holder, _ = await there.claimed(concurrency_key="key")
-
-    with pytest.raises(CommitConflictError, match=holder.id):
-        await there.store.unpack(await store.pack(moved.id))
-
-    with pytest.raises(RunNotFoundError):
-        await there.store.load(moved.id)
-
-
-async def test_a_run_whose_ref_is_in_use_is_refused(play: Play, store: Store, there: Play) -> None:
-    run = await play.parked()
-    user = await there.start(ref=run.tickets[0].ref)
-
-    with pytest.raises(RefTakenError, match=user.ref):
-        await there.store.unpack(await store.pack(run.id))
-
-    with pytest.raises(RunNotFoundError):
-        await there.store.load(run.id)
-
-
-async def test_a_run_whose_start_key_stands_for_another_is_refused(
-    play: Play, store: Store, there: Play
-) -> None:
-    run = await lived(play)
-    start = (await store.pack(run.id)).keys[1][0]
-    await there.commit(there.run(), key=start)
-
-    with pytest.raises(IdempotencyConflictError):
-        await there.store.unpack(await store.pack(run.id))
-
-    with pytest.raises(RunNotFoundError):
-        await there.store.load(run.id)
-
-
-async def test_a_run_that_is_worked_on_is_not_packed(
-    play: Play, store: Store, clock: HeldClock
-) -> None:
-    run, claim = await play.claimed()
-    with pytest.raises(RunClaimedError, match="stop the processes"):
-        await store.pack(run.id)
-    await store.release(claim)
-    assert (await store.pack(run.id)).since == clock.now
-
-
-async def test_a_run_that_is_not_there_is_not_packed(store: Store) -> None:
-    for name in ("0run_none", "run_none", ""):
-        with pytest.raises(RunNotFoundError):
-            await store.pack(RunId(name))
-
-
-async def test_what_a_later_version_wrote_is_not_packed(play: Play, store: Store) -> None:
-    run = await play.start()
-    await play.commit(make_next(make_newer(run)))
-    other = await play.parked()
-    closed = make_closed(NewerTicket(**dict(other.tickets[0])))
-    await play.commit(make_ended(other), closed=(closed,))
-
-    for name in (run.id, other.id):
-        with pytest.raises(UndecodableRecordError):
-            await store.pack(name)
-
-
-@pytest.mark.parametrize("where", SERVERS, ids=lambda where: where.name)
-async def test_a_run_whose_id_names_no_place_stays_where_it_is(
-    where: Where, clock: HeldClock, running: Running
-) -> None:
-    old, target = MemoryStore(clock=clock), open_redis_store(running(where).url, clock=clock)
-    run = make_run()
-    await Play(old, clock).commit(run)
-
-    with pytest.raises(StoreError, match=f"{run.id} .*no place"):
-        await target.unpack(await old.pack(run.id))
-
-    placed = await Play(old, clock).start(ref=Ref("Z00001"))
-    with pytest.raises(StoreError, match="Z00001"):
-        await target.unpack(await old.pack(placed.id))
-    assert (await target.list_runs(RunFilter(), 5)).runs == ()
-    await old.close()
-    await target.close()

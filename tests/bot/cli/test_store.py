@@ -1,6 +1,7 @@
 """Moving to another store from the terminal."""
 
 import asyncio
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -147,7 +148,7 @@ def test_while_runs_are_worked_on_nothing_is_copied(
 
     async def claim() -> None:
         store = SqliteStore(path)
-        assert await store.claim("worker", store_lease()) is not None
+        assert await store.claim("worker", timedelta(minutes=5)) is not None
         await store.close()
 
     asyncio.run(claim())
@@ -156,12 +157,6 @@ def test_while_runs_are_worked_on_nothing_is_copied(
     assert said.status == 1
     assert "stop the processes that serve FROM" in said.err
     assert kept(redis_server.url) == []
-
-
-def store_lease() -> Any:
-    from datetime import timedelta
-
-    return timedelta(minutes=5)
 
 
 def test_an_unfit_server_is_refused(terminal: Terminal, path: Path, start_server: Start) -> None:
