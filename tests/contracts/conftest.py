@@ -12,7 +12,7 @@ from engine.errors import UndecodableRecordError
 from engine.ids import Clock
 from engine.store import Store
 from engine.stores import MemoryStore, SqliteStore, redis_connection
-from tests.contracts.play import Play
+from tests.contracts.play import LONG, Play
 from tests.contracts.redis_audit import check_indexes
 from tests.contracts.redis_stores import open_redis_store
 from tests.factories import HeldClock
@@ -97,6 +97,9 @@ async def store(
     running: Running,
 ) -> AsyncIterator[Store]:
     made = _open(request.param, tmp_path, running, clock, reported.append)
+    if isinstance(request.param, Where):
+        # It is rung as it begins to listen; from then on it relies on what it hears.
+        await made.wait(LONG, made.mark())
     yield made
     await made.close()
 
