@@ -1,7 +1,10 @@
 """The command line. Each command imports what it needs when it runs, so that this stays quick."""
 
+import os
+import re
 import sys
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
@@ -154,6 +157,10 @@ def manifest(
 
 def main() -> None:
     """Run a command; whatever goes wrong is one clear line on standard error."""
+    if sys.stdout is None:  # closed by whoever started us
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - till the end
+    if any(re.search("[\ud800-\udfff]", word) for word in sys.argv):
+        fail("an argument is no UTF-8 text", 2)
     try:
         status = app(standalone_mode=False)
     except TyperException as error:
