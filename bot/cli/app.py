@@ -2,6 +2,7 @@
 
 import sys
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
@@ -124,6 +125,19 @@ def slack(
     from bot.cli.serving import serve_local_slack
 
     raise typer.Exit(serve_local_slack(port))
+
+
+@app.command()
+def gallery(
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Where the page is.")] = _PORT,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the Block Kit of each as JSON instead.")
+    ] = None,
+) -> None:
+    """Show every state of a card, and every form, side by side on this machine."""
+    from bot.gallery.showing import show, write
+
+    raise typer.Exit(show(port) if out is None else write(out))
 
 
 @app.command()
