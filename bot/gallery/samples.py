@@ -48,7 +48,7 @@ LONG_QUESTION = QUESTION.model_copy(
     }
 )
 TWO_OF_THREE = Approvers(people=(ALICE, BOB, CAROL), quorum=2)
-ON_CALL = Approvers(people=(BOB,), groups=("S0ONCALL",), channels=("C0DEPLOYS",), on_call=True)
+ON_CALL = Approvers(people=(BOB,), groups=("S0ONCALL",), channels=("C0OPEN",), on_call=True)
 
 
 def ticket(**changed: Any) -> TicketNotice:  # noqa: ANN401 - fields, checked by the model

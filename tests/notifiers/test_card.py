@@ -256,6 +256,7 @@ def test_a_question_that_is_no_title_is_shown_whole_below_it(prompt: str) -> Non
     ]
 
     assert shown(quoted) == prompt
+    assert ask_card(ticket(target=target)).blocks[0]["text"]["text"] == "deployer has a question"
 
 
 def confirms(message: Message) -> list[Any]:

@@ -15,6 +15,7 @@ from tests.bot.cli.conftest import Terminal
 from tests.bot.cli.test_serving import ROOT, read_until
 
 
+@pytest.mark.plants_secrets("its buttons carry a token, as a card's do", where="new/kit")
 def test_the_block_kit_of_every_exhibit_can_be_had_as_files(
     terminal: Terminal, tmp_path: Path
 ) -> None:
