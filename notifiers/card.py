@@ -53,7 +53,7 @@ def short_card(notice: TicketNotice, note: str = "") -> Message:
 
 
 def _open(notice: TicketNotice) -> list[Block]:
-    top = [header(wording.title(notice)), section(marked(_who(notice)))]
+    top = [header(_heading(notice)), section(marked(_who(notice)))]
     match notice.target:
         case ToolPermission():
             return [*top, *_permission(notice)]
@@ -63,6 +63,13 @@ def _open(notice: TicketNotice) -> list[Block]:
             return [*top, *_lost(notice, notice.target)]
         case _:
             assert_never(notice.target)
+
+
+def _heading(notice: TicketNotice) -> str:
+    """Return the title; a question that is more than a title stands whole below it instead."""
+    target = notice.target
+    long = isinstance(target, RemoteInput) and not wording.fits_a_title(target.prompt)
+    return wording.question(notice) if long else wording.title(notice)
 
 
 def _who(notice: TicketNotice) -> str:

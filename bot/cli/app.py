@@ -144,6 +144,19 @@ def slack(
 
 
 @app.command()
+def gallery(
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Where the page is.")] = _PORT,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the Block Kit of each as JSON instead.")
+    ] = None,
+) -> None:
+    """Show every state of a card, and every form, side by side on this machine."""
+    from bot.gallery.showing import show, write
+
+    raise typer.Exit(show(port) if out is None else write(out))
+
+
+@app.command()
 def manifest(
     url: Annotated[
         str, typer.Option(help="Public https address of the bot: prints the HTTP form.")

@@ -24,15 +24,15 @@ async def test_a_person_plays_the_demo_in_the_page(browser: Browser) -> None:
         await page.goto(f"{demo.page}#user={BOB}&channel={DEPLOYS}")
 
         card = page.locator(".message", has=page.locator(".card")).first
-        await expect(card.get_by_role("heading")).to_have_text("Run deploy?")
+        await expect(card.get_by_role("heading")).to_have_text('Run deploy "1.4.2 to prod"?')
         await card.get_by_role("button", name=re.compile("^Approve")).click()
+        await page.locator("dialog.confirm").get_by_role("button", name="Approve").click()
 
-        await expect(card.get_by_role("heading")).to_have_text("Approved: deploy")
+        await expect(card.get_by_role("heading")).to_have_text('Approved: deploy "1.4.2 to prod"')
         await expect(card).to_contain_text("by @Bob")
         await expect(card).to_contain_text("release 1.4.2 is live in prod")
         await expect(card.locator(".button")).to_have_count(0)
-        told = page.locator(".message.private")
-        await expect(told).to_contain_text("Recorded: approved")
+        await expect(page.locator(".message.private")).to_contain_text("Recorded: approved")
 
         await page.get_by_role("button", name=re.compile("^Be Alice")).click()
         question = page.locator(".message", has=page.locator(".card")).nth(1)

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from pydantic import SecretStr
 
+from bot.gallery.samples import ticket
 from engine.fields import read_fields
 from engine.redaction import HIDDEN, redact
 from engine.schema import Json
 from engine.tickets import Risk
 from notifiers import ask_card, can_edit, edit_form, inputs_of, limits, names, read_inputs
 from tests.notifiers.judge import check_view, shown
-from tests.notifiers.samples import ticket
 from tests.notifiers.test_inputs import EVERY, asked, read, untyped
 from tests.notifiers.trees import SECRETS, Salted, salted
 

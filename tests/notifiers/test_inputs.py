@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from pydantic import BaseModel
 from pydantic_ai import Tool
 
+from bot.gallery.samples import ticket
 from engine.cards import TicketNotice
 from engine.errors import InvalidArgumentsError
 from engine.fields import FieldKind, read_fields
@@ -18,7 +19,6 @@ from engine.schema import Json
 from notifiers import can_edit, edit_form, inputs_of, read_inputs
 from notifiers.inputs import Input
 from tests.notifiers.judge import check_view, shown
-from tests.notifiers.samples import ticket
 from tests.notifiers.trees import trees
 
 
