@@ -187,15 +187,24 @@ def _load(name: str) -> tuple[Agent, ...]:
         made = found() if callable(found) and not isinstance(found, Agent) else found
     except ConfigurationError:
         raise
-    except Exception as error:
-        told = f"{type(error).__name__}: {error}"
+    except (Exception, SystemExit) as error:
+        told = f"{type(error).__name__}: {_said_by(error)}"
         raise SettingsError([f"HOLDSHORT_AGENTS: {name} cannot be loaded: {told}"]) from error
     several = (made,) if isinstance(made, Agent) else made
     if not isinstance(several, list | tuple) or not all(isinstance(a, Agent) for a in several):
         raise SettingsError(
             [f"HOLDSHORT_AGENTS: {name} is neither an Agent, nor Agents, nor a function of them"]
         )
+    if not several:
+        raise SettingsError([f"HOLDSHORT_AGENTS: {name} holds no Agent"])
     return tuple(several)
+
+
+def _said_by(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - somebody else's code
+        return "it does not say why"
 
 
 def _wire(

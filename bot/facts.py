@@ -5,6 +5,7 @@ from typing import assert_never
 from engine.entries import CallOutcome
 from engine.events import (
     AnswerRefused,
+    ArgumentsEdited,
     CallDropped,
     CallFinished,
     CallGated,
@@ -29,7 +30,7 @@ from engine.tickets import Answer, Deny, Resolution, Settle
 from notifiers.wording import short_digest
 
 _RunFact = RunStarted | CancelRequested | RunSucceeded | RunFailed | RunCancelled
-_TicketFact = TicketOpened | TicketClosed | VoteCast | AnswerRefused
+_TicketFact = TicketOpened | TicketClosed | VoteCast | ArgumentsEdited | AnswerRefused
 
 _VERDICTS = {
     Verdict.ALLOW: "is allowed by its policy",
@@ -59,7 +60,7 @@ def _tell(fact: Fact) -> str:
     match fact:
         case RunStarted() | CancelRequested() | RunSucceeded() | RunFailed() | RunCancelled():
             return _tell_run(fact)
-        case TicketOpened() | TicketClosed() | VoteCast() | AnswerRefused():
+        case TicketOpened() | TicketClosed() | VoteCast() | ArgumentsEdited() | AnswerRefused():
             return _tell_ticket(fact)
         case CallGated() | CallRejected() | CallDropped():
             return _tell_judged(fact)
@@ -125,6 +126,10 @@ def _tell_ticket(fact: _TicketFact) -> str:
         case VoteCast():
             actor = tell_actor(fact.vote.actor)
             return f"allowed by {actor}: {fact.votes} of {fact.needed}"
+        case ArgumentsEdited(actor=actor, before=before, after=after, voided=voided):
+            void = f"; votes before that do not count ({voided:,})" if voided else ""
+            forms = f"{short_digest(before)} to {short_digest(after)}"
+            return f"{tell_actor(actor)} edits its arguments ({forms}){void}"
         case AnswerRefused():
             why = fact.refusal.value.replace("_", " ")
             return f"{tell_actor(fact.actor)} tried to {fact.decision} and may not ({why})"

@@ -27,7 +27,7 @@ class Health:
 
 
 def store_check(engine: RunEngine) -> Check:
-    """Return the check that the store answers."""
+    """Return the check that the store answers, and takes what is written."""
 
     async def check() -> str:
         try:
@@ -35,6 +35,12 @@ def store_check(engine: RunEngine) -> Check:
                 await engine.store.next_due()
         except (HoldshortError, TimeoutError) as error:
             return f"does not answer ({type(error).__name__})"
+        try:
+            async with asyncio.timeout(STORE_TIMEOUT_S):
+                await engine.store.probe()
+        except (HoldshortError, TimeoutError) as error:
+            # A full disk, a lock that another holds: what is there is read, and no press recorded.
+            return f"takes no writes ({type(error).__name__})"
         return ""
 
     return check

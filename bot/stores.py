@@ -30,7 +30,8 @@ async def open_store(settings: Settings, around: Surroundings, called: str = SET
         case None:
             return MemoryStore(clock=around.clock)
         case Path() as path:
-            return _open_sqlite(path, around, called)
+            unset = "" if settings.store_url else f" (not set, so {path})"
+            return _open_sqlite(path, around, called + unset)
         case RedisAddress() as address:
             return await _open_redis(address, settings, around, called)
 

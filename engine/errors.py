@@ -17,6 +17,8 @@ HoldshortError
 │   ├── TicketExpiredError         also an InvalidResumeTokenError
 │   ├── WrongDecisionError
 │   ├── InvalidAnswerError
+│   │   └── InvalidArgumentsError
+│   ├── EditRefusedError
 │   ├── NotAllowedError
 │   ├── TooEarlyError
 │   └── IdempotencyConflictError
@@ -39,6 +41,7 @@ HoldshortError
 from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
+from typing import ClassVar
 
 
 class HoldshortError(Exception):
@@ -185,6 +188,41 @@ class WrongDecisionError(ResumeError):
 
 class InvalidAnswerError(ResumeError):
     """The typed answer does not fit what was asked. Nothing was consumed."""
+
+
+class InvalidArgumentsError(InvalidAnswerError):
+    """Edited arguments do not fit their tool. Nothing was consumed."""
+
+    def __init__(self, faults: Sequence[tuple[str, str]]) -> None:
+        """Keep what is wrong, each with the argument it is about (empty: with all of them)."""
+        told = [f"{name}: {what}" if name else what for name, what in faults]
+        super().__init__("; ".join(told))
+        self.faults = tuple(faults)
+
+
+class EditFault(StrEnum):
+    """Why a call's arguments cannot be edited."""
+
+    NOT_EDITABLE = "not_editable"
+    POLICY = "policy"
+    UNCHECKED = "unchecked"
+
+
+class EditRefusedError(ResumeError):
+    """These arguments may not take the place of those that were asked for."""
+
+    _SAID: ClassVar = {
+        EditFault.NOT_EDITABLE: "the arguments of {tool} cannot be edited",
+        EditFault.POLICY: "the policy of {tool} denies it with these arguments",
+        EditFault.UNCHECKED: "these arguments of {tool} could not be checked ({why})",
+    }
+
+    def __init__(self, fault: EditFault, tool: str, why: str = "") -> None:
+        """Name the tool, and what went wrong where it could not be checked."""
+        super().__init__(self._SAID[fault].format(tool=tool, why=why))
+        self.fault = fault
+        self.tool = tool
+        self.why = why
 
 
 class Refusal(StrEnum):

@@ -8,6 +8,7 @@ from typing import Any
 from engine.agents import Agent
 from engine.arguments import canonical_arguments
 from engine.errors import ToolCallError
+from engine.fields import FIELDS, read_fields
 from engine.ids import CallId
 from engine.lifecycle.propose import Gated, permission_digest
 from engine.model import ProposedCall
@@ -57,13 +58,23 @@ class Gate:
             values = await self.toolbox.check(proposed.tool, arguments)
         except ToolCallError as error:
             return Gated(call=call, arguments=arguments, rejected=str(error))
-        call = self._described(call, arguments, values)
+        call = self.described(call, arguments, values)
         if self.toolbox.asks(call.tool):
             return Gated(call=call, arguments=arguments, asks=question_in(arguments))
-        verdict = await self._verdict(call.tool, values)
-        return Gated(call=call.model_copy(update={"verdict": verdict}), arguments=arguments)
+        verdict = await self.verdict(call.tool, values)
+        judged = call.model_copy(update={"verdict": verdict})
+        fields = self._fields(call.tool, arguments) if verdict is Verdict.ASK else ""
+        return Gated(call=judged, arguments=arguments, fields=fields)
 
-    def _described(self, call: ToolCall, arguments: str, values: dict[str, Any]) -> ToolCall:
+    def _fields(self, tool: str, arguments: str) -> str:
+        """Return what of a call may be edited, as JSON; empty where nothing may."""
+        if not self.agent.option(tool).editable:
+            return ""
+        fields = read_fields(self.toolbox.schema(tool), json.loads(arguments))
+        return FIELDS.dump_json(fields, exclude_defaults=True).decode() if fields else ""
+
+    def described(self, call: ToolCall, arguments: str, values: dict[str, Any]) -> ToolCall:
+        """Return a call with its digest and all that its tool declares of these arguments."""
         option = self.agent.option(call.tool)
         return call.model_copy(
             update={
@@ -88,7 +99,14 @@ class Gate:
         hidden = redact(json.loads(arguments), marked).secrets
         return said.model_copy(update={"title": mask(str(title), hidden)[:MAX_TITLE]})
 
-    async def _verdict(self, tool: str, values: dict[str, object]) -> Verdict:
+    async def verdict(self, tool: str, values: dict[str, object]) -> Verdict:
+        """Return what the tool's policy says of these validated arguments.
+
+        Raises:
+            InvalidAgentDefinitionError: the policy answered with an unknown word.
+            Exception: whatever the policy raised.
+
+        """
         policy = self.agent.approvals.get(tool)
         if policy is None:
             return Verdict.ALLOW

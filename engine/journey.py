@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from engine.agents import RunScope
-from engine.entries import Record, RecordKind
+from engine.entries import Record
 from engine.errors import (
     CommitConflictError,
     RefTakenError,
@@ -14,7 +14,7 @@ from engine.errors import (
     TicketMismatchError,
 )
 from engine.ids import ApprovalId, CallId, Moment, Surroundings
-from engine.lifecycle.draft import call_index
+from engine.lifecycle.edit import arguments_of
 from engine.lifecycle.end import fail
 from engine.lifecycle.execute import operation
 from engine.lifecycle.propose import permission_digest
@@ -93,16 +93,11 @@ class Journey:
         await self.commit(lambda run, moment: fail(run, failure, moment))
 
     def arguments(self, call: ToolCall) -> str | None:
-        """Return a call's stored arguments, or None where they are missing.
+        """Return a call's stored arguments, as people edited them; None where they are missing.
 
         The records have been loaded: a call is only looked at once its batch is worked off.
         """
-        entry = self.run.batch.entry if self.run.batch else -1
-        wanted = (entry, RecordKind.ARGUMENTS, call_index(call))
-        for record in self.records or ():
-            if (record.entry, record.kind, record.index) == wanted:
-                return record.body
-        return None
+        return arguments_of(self.records or (), call.id, call.tool, call.digest)
 
     async def load_records(self) -> list[Record]:
         """Return the run's records; they are read once."""

@@ -1,5 +1,6 @@
 """One model request: entries go in as the model layer's messages, a reply comes out."""
 
+import json
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,9 +17,11 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.tools import ToolDefinition
 
-from engine.entries import CallOutcome, CallResult, Entry, Step, UserInput
+from engine.entries import ArgumentsEdit, CallOutcome, CallResult, Entry, Step, UserInput
 from engine.errors import ModelRequestError, UndecodableRecordError
+from engine.redaction import redact
 from engine.runs import Usage
+from engine.schema import Json
 
 _OUTCOMES: dict[CallOutcome, Any] = {
     CallOutcome.SUCCEEDED: "success",
@@ -26,6 +29,10 @@ _OUTCOMES: dict[CallOutcome, Any] = {
     CallOutcome.RETRY: "retried",
     CallOutcome.DENIED: "denied",
 }
+EDITED_NOTE = (
+    "A person edited the arguments before they approved: this call was made with the arguments"
+    " given here and not with yours. Do not repeat the call to put yours back."
+)
 _SERVER_ERROR = 500
 _RETRYABLE_STATUS = frozenset({408, 409, 425, 429})
 
@@ -116,17 +123,29 @@ def to_messages(entries: Sequence[Entry], instructions: str) -> Iterator[ModelMe
 def _step_messages(step: Step, instructions: str) -> Iterator[ModelMessage]:
     yield _load_response(step.response)
     if step.results:
-        returns = [_tool_return(result) for result in step.results]
+        edits = {edit.call: edit for edit in step.edits}
+        returns = [_tool_return(result, edits.get(result.call)) for result in step.results]
         yield ModelRequest(parts=returns, instructions=instructions or None)
 
 
-def _tool_return(result: CallResult) -> ToolReturnPart:
+def _tool_return(result: CallResult, edit: ArgumentsEdit | None) -> ToolReturnPart:
     return ToolReturnPart(
         tool_name=result.tool,
-        content=result.content,
+        content=result.content if edit is None else _with_edit(result, edit),
         tool_call_id=result.provider_id,
         outcome=_OUTCOMES[result.outcome],
     )
+
+
+def _with_edit(result: CallResult, edit: ArgumentsEdit) -> Json:
+    """Return a result that says what really ran, where a call ran that a person had edited.
+
+    A secret that they put in is theirs, so the model is shown what people are shown.
+    """
+    if result.outcome is CallOutcome.DENIED:
+        return result.content
+    shown = redact(json.loads(edit.arguments), edit.secrets)
+    return {"note": EDITED_NOTE, "arguments": shown.arguments, "result": result.content}
 
 
 def _load_response(stored: str) -> ModelResponse:

@@ -112,8 +112,7 @@ class Change:
 class Done:
     """A commit's outcome: the version it made, and the key's recorded outcome (JSON) if keyed.
 
-    ``replayed`` tells that nothing was written now: the key's record, or this very commit, was
-    there already.
+    ``replayed``: nothing was written now, as it was there already.
     """
 
     run: RunId
@@ -293,10 +292,7 @@ class Store(Protocol):
         ...
 
     async def release(self, claim: Claim, retry_at: datetime | None = None) -> None:
-        """Give a claim back; with ``retry_at`` the run is not ready before then.
-
-        A claim given back for a retry counts as a loss: it ended without getting on.
-        """
+        """Give a claim back; with ``retry_at`` as a loss, and not ready before then."""
         ...
 
     async def due(self, limit: int) -> tuple[RunId, ...]:
@@ -352,21 +348,21 @@ class Store(Protocol):
 
         A run ends with its last commit, by the store's clock; those that ended first go first. A
         run that has not ended is never removed. One with a card behind its wanted version is kept
-        ``CARDS_KEEP_FOR`` longer: it must be told, but a card that nobody could show for so long
-        tells nobody any more.
+        ``CARDS_KEEP_FOR`` longer: it must be told, while anybody may still read it.
 
-        With a run go its records, events, closed tickets, refs, cards, and idempotency keys: the
-        ``run:`` scope, and the key it was started under, so that this starts a new run when it
-        comes again. Its ids are unknown from then on, as if the run had never been.
+        With a run goes all that was kept of it, its idempotency keys and the key it was started
+        under too: as if the run had never been.
 
-        Returns how many were removed, or with ``dry_run`` how many would be; fewer than ``limit``
-        tells that none are left.
+        Returns how many went, or with ``dry_run`` would; fewer than ``limit``: none are left.
         """
         ...
 
     async def gauges(self) -> Gauges:
         """Count what is live, along indexes: the cost grows with it, never with what has ended."""
         ...
+
+    async def probe(self) -> None:
+        """Write something that nobody reads: it raises where commits would not be taken."""
 
     async def pack(self, run: RunId) -> Parcel:
         """Return all there is of a run, at one moment; it stays where it is.

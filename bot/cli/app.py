@@ -1,7 +1,10 @@
 """The command line. Each command imports what it needs when it runs, so that this stays quick."""
 
+import os
+import re
 import sys
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
@@ -88,12 +91,25 @@ def start(
 
 
 @app.command()
-def approve(ref: Ref) -> None:
-    """Approve a tool call, as HOLDSHORT_OPERATOR."""
-    from bot.cli.answers import decide
+def approve(
+    ref: Ref,
+    edits: Annotated[
+        str,
+        typer.Option(
+            "--with",
+            help="Arguments to change, as one JSON object; the others stay.",
+            metavar="JSON",
+        ),
+    ] = "",
+) -> None:
+    """Approve a tool call, as it is or with edits, as HOLDSHORT_OPERATOR."""
+    from bot.cli.answers import approve_with, decide
     from engine import Allow
 
-    decide(ref, Allow())
+    if edits:
+        approve_with(ref, edits)
+    else:
+        decide(ref, Allow())
 
 
 @app.command()
@@ -141,6 +157,10 @@ def manifest(
 
 def main() -> None:
     """Run a command; whatever goes wrong is one clear line on standard error."""
+    if sys.stdout is None:  # closed by whoever started us
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - till the end
+    if any(re.search("[\ud800-\udfff]", word) for word in sys.argv):
+        fail("an argument is no UTF-8 text", 2)
     try:
         status = app(standalone_mode=False)
     except TyperException as error:

@@ -25,13 +25,14 @@ class Gated:
     """One proposed call after the gate, in the model's order.
 
     Exactly one of these holds: it was ``rejected`` before its policy, it ``asks`` a person a
-    question, or its policy gave ``call.verdict``.
+    question, or its policy gave ``call.verdict``. ``fields`` is what may be edited of it, as JSON.
     """
 
     call: ToolCall
     arguments: str
     rejected: str = ""
     asks: str | None = None
+    fields: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,8 @@ def propose(run: Run, proposal: Proposal, asking: Asking, moment: Moment) -> Cha
         draft.write(RecordKind.WORDS, entry, proposal.words[:MAX_WORDS])
     for gated in proposal.calls:
         draft.write(RecordKind.ARGUMENTS, entry, gated.arguments, call_index(gated.call))
+        if gated.fields:
+            draft.write(RecordKind.FIELDS, entry, gated.fields, call_index(gated.call))
         _judged(draft, gated)
     for call in proposal.dropped:
         draft.note(CallDropped(call=call.id, tool=call.tool))
@@ -192,5 +195,6 @@ def _open(draft: Draft, call: ToolCall, target: AwaitTarget, digest: str, asking
             approvers=approvers.resolve(run.owner),
             requester=run.requester,
             declared=call.declared,
+            edited=call.edited,
         )
     )

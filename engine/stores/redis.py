@@ -29,6 +29,7 @@ from engine.stores.bell import Bell
 from engine.stores.keys import EVERYWHERE
 from engine.stores.redis_bell import Listener
 from engine.stores.redis_connection import Client
+from engine.stores.redis_outlook import Outlook, Work
 from engine.stores.redis_scripts import Server
 from engine.stores.rows import OnUndecodable, Readable
 
@@ -62,6 +63,7 @@ class RedisStore:
         self._bell = Bell()
         self._ring = secrets.token_hex(8)
         self._listener = Listener(listen, self._bell, self._ring)
+        self._outlook = Outlook(self._server, self._readable, self._bell, self._listener)
         self._identity = ""
         self._errands: set[asyncio.Task[Any]] = set()
 
@@ -83,7 +85,8 @@ class RedisStore:
     async def commit(self, change: Change, claim: Claim | None = None) -> Done:
         """Check and write a change."""
         identity = await self.identity()
-        done = await redis_commit.commit(self._server, change, claim, identity, self._ring)
+        with self._outlook.changing():
+            done = await redis_commit.commit(self._server, change, claim, identity, self._ring)
         self._ring_if(not done.replayed)
         return done
 
@@ -111,6 +114,8 @@ class RedisStore:
 
     async def claim(self, worker: str, lease: timedelta) -> tuple[Run, Claim] | None:
         """Take the next run that is ready; a caller that was cancelled meanwhile keeps nothing."""
+        if await self._outlook.nothing(Work.RUNS):
+            return None
         claiming = self._errand(redis_claims.claim(self._server, worker, lease, self._readable))
         try:
             return await asyncio.shield(claiming)
@@ -124,28 +129,40 @@ class RedisStore:
 
     async def release(self, claim: Claim, retry_at: datetime | None = None) -> None:
         """Give a claim back; with ``retry_at`` the run is not ready before then."""
-        await redis_claims.release(self._server, claim, retry_at, self._ring)
+        with self._outlook.changing():
+            await redis_claims.release(self._server, claim, retry_at, self._ring)
         self._bell.ring()
 
     async def due(self, limit: int) -> tuple[RunId, ...]:
         """Return waiting runs with an open ticket past its deadline."""
+        if await self._outlook.nothing(Work.DEADLINES):
+            return ()
         return await redis_reads.due(self._server, limit, self._readable)
 
     async def take_cards(self, courier: str, lease: timedelta, limit: int) -> tuple[Card, ...]:
         """Take cards that are behind, due, and not held by a live lease."""
+        if await self._outlook.nothing(Work.CARDS):
+            return ()
         return await redis_cards.take(self._server, courier, lease, limit, self._readable)
 
     async def card_shown(self, card: Card, version: int, receipt: Receipt) -> None:
         """Record what a card shows now and where."""
-        self._ring_if(await redis_cards.shown(self._server, card, version, receipt, self._ring))
+        with self._outlook.changing():
+            behind = await redis_cards.shown(self._server, card, version, receipt, self._ring)
+        self._ring_if(behind)
 
     async def card_failed(self, card: Card, retry_at: datetime) -> None:
         """Give the lease back; the card is not due before ``retry_at``."""
-        await redis_cards.failed(self._server, card, retry_at)
+        try:
+            await redis_cards.failed(self._server, card, retry_at)
+        finally:
+            self._outlook.forget()
 
     async def adopt_card(self, key: CardKey, receipt: Receipt) -> None:
         """Make a card row for a second post of a card."""
-        self._ring_if(await redis_cards.adopt(self._server, key, receipt, self._ring))
+        with self._outlook.changing():
+            unknown = await redis_cards.adopt(self._server, key, receipt, self._ring)
+        self._ring_if(unknown)
 
     async def cards(self, run: RunId) -> tuple[Card, ...]:
         """Return the run's cards in the order they were made."""
@@ -164,7 +181,7 @@ class RedisStore:
     async def next_due(self) -> datetime | None:
         """Return the earliest moment at which a ticket, lease, card or retry falls due."""
         await self.identity()
-        return await redis_reads.next_due(self._server, self._readable)
+        return await self._outlook.next_due()
 
     async def purge(self, older_than: datetime, limit: int, *, dry_run: bool = False) -> int:
         """Remove up to ``limit`` runs that ended before a moment, each wholly and in one step."""
@@ -173,6 +190,11 @@ class RedisStore:
     async def gauges(self) -> Gauges:
         """Count what is live, along indexes."""
         return await redis_gauges.read(self._server)
+
+    async def probe(self) -> None:
+        """Write something that nobody reads, in every place."""
+        identity = await self.identity()
+        await redis_commit.probe(self._server, identity)
 
     async def pack(self, run: RunId) -> Parcel:
         """Return all there is of a run, at one moment."""
@@ -208,7 +230,7 @@ class RedisStore:
     def _hand_back(self, claiming: asyncio.Task[tuple[Run, Claim] | None]) -> None:
         taken = None if claiming.cancelled() or claiming.exception() else claiming.result()
         if taken is not None:
-            self._errand(redis_claims.release(self._server, taken[1], None, self._ring))
+            self._errand(self.release(taken[1]))
 
     def _ring_if(self, work: bool) -> None:  # noqa: FBT001 - the outcome of an operation
         if work:

@@ -8,7 +8,7 @@ from typing import Any
 from engine.cards import Card, CardKey, Receipt
 from engine.ids import RunId
 from engine.stores.keys import CHANNEL, Place, home_of, place_of_run
-from engine.stores.redis_bytes import pack, unpack
+from engine.stores.packing import pack, unpack
 from engine.stores.redis_commit import field_of
 from engine.stores.redis_scripts import Argument, Server
 from engine.stores.rows import Readable, Row, read_card, span, to_micros

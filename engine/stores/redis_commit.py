@@ -1,5 +1,6 @@
 """The commit: how a change is told to the script that checks and writes it, and what it answers."""
 
+import asyncio
 import json
 from typing import Any
 
@@ -21,6 +22,7 @@ from engine.ids import ApprovalId, CommitId, Ref, RunId
 from engine.store import Change, Claim, ClaimEffect, Done, KeyRecord
 from engine.stores.keys import (
     CHANNEL,
+    EVERYWHERE,
     Place,
     home_of,
     name_of_key,
@@ -29,7 +31,7 @@ from engine.stores.keys import (
     place_of_ref,
     scope_of,
 )
-from engine.stores.redis_bytes import pack
+from engine.stores.packing import pack
 from engine.stores.redis_scripts import Server
 from engine.stores.rows import to_micros, write_events
 from engine.tickets import ResumeTicket
@@ -46,6 +48,19 @@ _REFUSALS: dict[str, tuple[type[StoreError], str]] = {
     "written": (StoreError, "run {run} has its {detail} already"),
     "stranger": (StoreUnavailableError, STRANGER),
 }
+
+
+async def probe(server: Server, store: str) -> None:
+    """Write what nobody reads, in every place.
+
+    Raises:
+        StoreUnavailableError: it was not taken, or this is not the store that was opened.
+
+    """
+    metas = [[place.key("meta")] for place in EVERYWHERE]
+    taken = await asyncio.gather(*(server.run("probe", meta, store) for meta in metas))
+    if not all(taken):
+        raise StoreUnavailableError(STRANGER)
 
 
 async def commit(

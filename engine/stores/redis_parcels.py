@@ -17,7 +17,7 @@ from engine.errors import (
 from engine.ids import ApprovalId, CommitId, Ref, RunId
 from engine.runs import Run
 from engine.store import KeyRecord, Parcel, PastCommit
-from engine.stores import redis_bytes
+from engine.stores import packing
 from engine.stores.keys import CHANNEL, Place, home_of, name_of_key, place_of_run, scope_of
 from engine.stores.redis_cards import message_of, read_cards, split_receipt
 from engine.stores.redis_commit import (
@@ -98,7 +98,7 @@ def _parcel(run: RunId, told: list[Any]) -> Parcel:
     (since, fence, losses, claimed, holds), facts, log, refs, started, cards = told
     named = {name.decode(): body for name, body in facts}
     return Parcel(
-        run=read_run(run, redis_bytes.unpack(named["b"])),
+        run=read_run(run, packing.unpack(named["b"])),
         since=to_moment(int(since)),
         fence=int(fence),
         losses=int(losses) + claimed,
@@ -106,7 +106,7 @@ def _parcel(run: RunId, told: list[Any]) -> Parcel:
         commits=tuple(_past(run, line) for line in log),
         records=_records(run, named),
         closed=tuple(
-            read_ticket(run, redis_bytes.unpack(named[name])) for name in _of_kind("t", named)
+            read_ticket(run, packing.unpack(named[name])) for name in _of_kind("t", named)
         ),
         refs=tuple(sorted(_ref(ref, approval) for ref, approval in refs)),
         keys=_keys(run, named, started),
@@ -120,14 +120,14 @@ def _of_kind(kind: str, named: dict[str, bytes]) -> list[str]:
 
 def _past(run: RunId, line: bytes) -> PastCommit:
     name, _, events = line.split(b"\n", 2)
-    return PastCommit(CommitId(name.decode()), read_events(run, redis_bytes.unpack(events)))
+    return PastCommit(CommitId(name.decode()), read_events(run, packing.unpack(events)))
 
 
 def _records(run: RunId, named: dict[str, bytes]) -> tuple[Record, ...]:
     rows = []
     for name in _of_kind("r", named):
         entry, kind, index = name[1:].split(".")
-        rows.append((int(entry), kind, int(index), redis_bytes.unpack(named[name])))
+        rows.append((int(entry), kind, int(index), packing.unpack(named[name])))
     return tuple(read_record(run, row) for row in sorted(rows))
 
 
@@ -189,7 +189,7 @@ def _bodies(parcel: Parcel) -> list[Argument]:
     run = parcel.run
     bodies: list[Argument] = [log_line(made.id, made.events) for made in parcel.commits]
     bodies += [split_receipt(card.receipt)[0] if card.receipt else "" for card in parcel.cards]
-    bodies += ["b", redis_bytes.pack(run.model_dump_json())]
+    bodies += ["b", packing.pack(run.model_dump_json())]
     bodies += write_once(parcel.records, parcel.closed)
     for key, version in parcel.keys:
         if key.scope == scope_of(run.id):

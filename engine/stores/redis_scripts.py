@@ -55,6 +55,7 @@ _PARTS = {
     "open": "",
     "pack": "time rows names cards",
     "peek": "time rows queue",
+    "probe": "",
     "purge": "time rows names cards",
     "records": "",
     "release": "time rows queue",

@@ -7,6 +7,7 @@ from engine.errors import ClaimLostError
 from engine.ids import Clock
 from engine.runs import Run
 from engine.store import Claim
+from engine.stores.packing import unpack
 from engine.stores.rows import Readable, span, to_micros, to_moment
 from engine.stores.sqlite_database import Database, Row, Sync
 
@@ -99,7 +100,7 @@ def _next_ready(database: Database, now: int, readable: Readable) -> _Candidate 
         priority = row[0]
         with database.each(_READY, (priority, now)) as rows:
             for number, run_id, version, fence, body in rows:
-                run = readable.run(run_id, version, body)
+                run = readable.run(run_id, version, unpack(body))
                 if run is not None:
                     return _Candidate(number, fence, run)
         row = database.one(_NEXT_PRIORITY, (priority,))

@@ -15,6 +15,7 @@ from engine.events import RunEvent
 from engine.ids import ApprovalId, Clock, CommitId, Ref, RunId
 from engine.runs import RunStatus
 from engine.store import Change, Claim, ClaimEffect, Done, KeyRecord
+from engine.stores.packing import pack
 from engine.stores.rows import to_micros, write_events
 from engine.stores.sqlite_database import Database, Row, Sync
 from engine.tickets import ResumeTicket
@@ -65,7 +66,9 @@ _PUT_TICKET = "INSERT INTO tickets (approval, run, body) VALUES (?, ?, ?)"
 _TAKE_REF = """
 INSERT INTO refs (ref, run, approval) VALUES (:ref, :run, :approval)
 ON CONFLICT (ref) DO UPDATE SET run = excluded.run, approval = excluded.approval
-WHERE EXISTS (SELECT 1 FROM tickets WHERE tickets.approval = refs.approval)
+WHERE EXISTS (
+        SELECT 1 FROM tickets WHERE tickets.run = refs.run AND tickets.approval = refs.approval
+    )
     OR EXISTS (
         SELECT 1 FROM runs WHERE number = refs.run AND status NOT IN ('queued', 'waiting')
     )
@@ -158,7 +161,7 @@ def _put_run(database: Database, change: Change, claim: Claim | None, now: int) 
         "key": run.concurrency_key,
         "priority": run.priority,
         "deadline": to_micros(run.deadline) if run.deadline else None,
-        "body": run.model_dump_json(),
+        "body": pack(run.model_dump_json()),
         "fence": claim.fence if claim else None,
         "frees": change.claim is ClaimEffect.RELEASE or not run.live,
         "now": now,
@@ -209,20 +212,20 @@ def put_commit(
 ) -> None:
     """Write the row of the commit that brings a run (its number) to a version."""
     last_seq = events[-1].seq if events else 0
-    database.change(_PUT_COMMIT, (place_of(*place), name, last_seq, write_events(events)))
+    database.change(_PUT_COMMIT, (place_of(*place), name, last_seq, pack(write_events(events))))
 
 
 def put_records(database: Database, number: int, records: tuple[Record, ...]) -> None:
     """Write records of a run."""
     for record in records:
         name = (number, record.entry, record.kind.value, record.index)
-        database.change(_PUT_RECORD, (*name, record.body))
+        database.change(_PUT_RECORD, (*name, pack(record.body)))
 
 
 def put_tickets(database: Database, number: int, closed: tuple[ResumeTicket, ...]) -> None:
     """Write closed tickets of a run."""
     for ticket in closed:
-        database.change(_PUT_TICKET, (ticket.approval, number, ticket.model_dump_json()))
+        database.change(_PUT_TICKET, (ticket.approval, number, pack(ticket.model_dump_json())))
 
 
 def put_key(database: Database, key: KeyRecord, run: RunId, version: int) -> None:

@@ -9,7 +9,7 @@ from engine.errors import (
 )
 from engine.ids import Clock, CommitId, RunId
 from engine.store import KeyRecord, Parcel, PastCommit
-from engine.stores import sqlite_cards, sqlite_reads
+from engine.stores import packing, sqlite_cards, sqlite_reads
 from engine.stores.rows import read_events, read_run, read_ticket, to_micros, to_moment
 from engine.stores.sqlite_claims import hold_key
 from engine.stores.sqlite_commit import (
@@ -64,7 +64,7 @@ def pack(database: Database, run: RunId, clock: Clock) -> Parcel:
         if worker is not None and since > to_micros(clock()):
             raise RunClaimedError(run, worker)
         return Parcel(
-            run=read_run(run, body),
+            run=read_run(run, packing.unpack(body)),
             since=to_moment(since),
             fence=fence,
             losses=losses + (worker is not None),
@@ -72,7 +72,8 @@ def pack(database: Database, run: RunId, clock: Clock) -> Parcel:
             commits=_commits(database, run, number),
             records=sqlite_reads.records(database, run, 0),
             closed=tuple(
-                read_ticket(run, body) for _, body in sorted(database.all(_TICKETS, (number,)))
+                read_ticket(run, packing.unpack(body))
+                for _, body in sorted(database.all(_TICKETS, (number,)))
             ),
             refs=tuple((ref, approval) for ref, approval in database.all(_REFS, (number,))),
             keys=_keys(database, run),
@@ -92,7 +93,10 @@ def unpack(database: Database, parcel: Parcel, clock: Clock) -> None:
 
 def _commits(database: Database, run: RunId, number: int) -> tuple[PastCommit, ...]:
     rows = database.all(_COMMITS, (place_of(number, 0), place_of(number + 1, 0) - 1))
-    return tuple(PastCommit(CommitId(name), read_events(run, events)) for name, events in rows)
+    return tuple(
+        PastCommit(CommitId(name), read_events(run, packing.unpack(events)))
+        for name, events in rows
+    )
 
 
 def _keys(database: Database, run: RunId) -> tuple[tuple[KeyRecord, int], ...]:
@@ -117,7 +121,7 @@ def _put_run(database: Database, parcel: Parcel) -> int:
         "deadline": to_micros(run.deadline) if run.deadline else None,
         "fence": parcel.fence,
         "losses": parcel.losses,
-        "body": run.model_dump_json(),
+        "body": packing.pack(run.model_dump_json()),
     }
     row = database.one(_PUT_RUN, values)
     if row is None:
@@ -144,5 +148,5 @@ def _put_facts(database: Database, parcel: Parcel, number: int) -> None:
 def _card_row(card: Card, number: int, now: int) -> Row:
     key = card.key
     names = (key.subject, key.role.value, key.notifier, key.duplicate)
-    receipt = card.receipt.model_dump_json() if card.receipt else None
+    receipt = packing.pack(card.receipt.model_dump_json()) if card.receipt else None
     return (number, *names, card.wanted, card.shown, now, card.attempts, card.fence, receipt)

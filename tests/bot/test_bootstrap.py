@@ -40,6 +40,15 @@ def ill_defined():
     return deployer(Ledger(), approvals={"deploi": "user"})
 
 something = {"not": "an agent"}
+nothing = []
+def exiting():
+    raise SystemExit(7)
+class Speechless(RuntimeError):
+    def __str__(self):
+        raise ValueError
+Speechless.__name__ = "RuntimeError"
+def speechless():
+    raise Speechless
 """
 
 
@@ -75,6 +84,9 @@ def test_agents_are_found_beside_the_operator_in_every_form(
         ("agents_of_this_test:absent", "cannot be loaded: AttributeError"),
         ("agents_of_this_test:failing", "cannot be loaded: RuntimeError: no model library"),
         ("agents_of_this_test:something", "is neither an Agent"),
+        ("agents_of_this_test:nothing", "holds no Agent"),
+        ("agents_of_this_test:exiting", "cannot be loaded: SystemExit: 7"),
+        ("agents_of_this_test:speechless", "RuntimeError: it does not say why"),
     ],
 )
 def test_what_leads_to_no_agent_is_one_line(agents_module: str, name: str, why: str) -> None:

@@ -178,6 +178,14 @@ def test_what_is_missing_depends_on_what_for_and_is_named_all_at_once(
         ("HOLDSHORT_PORT", "http", "must be a number from 0 to 65535"),
         ("HOLDSHORT_PORT", "65536", "must be a number from 0 to 65535"),
         ("HOLDSHORT_PORT", "-1", "must be a number from 0 to 65535"),
+        ("HOLDSHORT_PORT", "9" * 5000, "must be a number from 0 to 65535"),
+        ("HOLDSHORT_HOST", "a..b", "which is no name of a host"),
+        ("HOLDSHORT_HOST", "a" * 64, "which is no name of a host"),
+        ("HOLDSHORT_SLACK_API_URL", "http://a..b/api/", "which is no name of a host"),
+        ("HOLDSHORT_SLACK_API_URL", "http://localhost:abc/", "must have a port"),
+        ("HOLDSHORT_SLACK_API_URL", "http://localhost:99999/", "must have a port"),
+        ("SLACK_BOT_TOKEN", "xoxb-1111\n-2222-AbCdEfGhIj", "holds a line break"),
+        ("HOLDSHORT_RESUME_SECRETS", "q7Zt0mXc5Vb2Nn8Jk4Lp1Rs6Wy9Dg3Hf\udcff", "no UTF-8 text"),
     ],
 )
 def test_what_is_malformed_is_one_line_that_names_it_and_no_secret(

@@ -1,12 +1,13 @@
 """The acceptance: a person plays the demo in the page, from the open card to the last word."""
 
+import asyncio
 import re
 
 import pytest
 from playwright.async_api import Browser, expect
 
 from tests.browser.chromium import DESKTOP
-from tests.browser.demo import running_demo
+from tests.browser.demo import PATIENCE_S, running_demo
 from tests.browser.fixtures import BOB, DEPLOYS
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
@@ -48,5 +49,6 @@ async def test_a_person_plays_the_demo_in_the_page(browser: Browser) -> None:
         await expect(last).to_contain_text("1.4.2 is live in prod under CHG-1042.")
         assert wrong == []
 
+        await asyncio.wait_for(demo.over.wait(), PATIENCE_S)
         # With the page still open: whoever watches must not keep the demo from ending.
         assert await demo.interrupt() == 0

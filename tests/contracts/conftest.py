@@ -11,8 +11,8 @@ import pytest
 from engine.errors import UndecodableRecordError
 from engine.ids import Clock
 from engine.store import Store
-from engine.stores import MemoryStore, SqliteStore
-from tests.contracts.play import Play
+from engine.stores import MemoryStore, SqliteStore, redis_connection
+from tests.contracts.play import LONG, Play
 from tests.contracts.redis_audit import check_indexes
 from tests.contracts.redis_stores import open_redis_store
 from tests.factories import HeldClock
@@ -77,6 +77,12 @@ def reported() -> list[UndecodableRecordError]:
     return []
 
 
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for a server as long as the machine takes: how long people wait is tried elsewhere."""
+    monkeypatch.setattr(redis_connection, "TIMEOUT_S", 20.0)
+
+
 def _stores() -> list[Any]:
     embedded = [pytest.param(None, id="memory"), pytest.param("store.db", id="sqlite")]
     return embedded + [pytest.param(where, id=where.name) for where in SERVERS]
@@ -91,6 +97,9 @@ async def store(
     running: Running,
 ) -> AsyncIterator[Store]:
     made = _open(request.param, tmp_path, running, clock, reported.append)
+    if isinstance(request.param, Where):
+        # It is rung as it begins to listen; from then on it relies on what it hears.
+        await made.wait(LONG, made.mark())
     yield made
     await made.close()
 

@@ -101,6 +101,22 @@ def unpacked(packed: bytes) -> list[Any]:
     return found
 
 
+def contents(server: ServerProcess) -> dict[bytes, Any]:
+    """Return all that is stored, whatever the order in which the server keeps it."""
+    client = _connect(server, decode_responses=False)
+    read = {
+        b"hash": client.hgetall,
+        b"zset": lambda name: dict(client.zrange(name, 0, -1, withscores=True)),
+        b"list": lambda name: client.lrange(name, 0, -1),
+        b"set": client.smembers,
+        b"string": client.get,
+    }
+    try:
+        return {name: read[client.type(name)](name) for name in client.scan_iter(count=1000)}
+    finally:
+        client.close()
+
+
 def check_indexes(server: ServerProcess | Cluster) -> None:
     """Fail where an index is not what the runs and cards say."""
     audit = Audit(server)

@@ -8,10 +8,8 @@ import sqlite3
 import subprocess
 import sys
 import threading
-import zlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from functools import partial, wraps
 from typing import Any
 
@@ -20,6 +18,7 @@ from pydantic import SecretStr
 from redis.asyncio.connection import AbstractConnection as RedisConnection
 
 from bot.local_slack.credentials import Credentials
+from engine.stores.packing import unpack
 from engine.tokens import KeyRing
 from tests.leaks.scan import Leak, Secrets
 
@@ -191,10 +190,11 @@ def after(patch: pytest.MonkeyPatch, owner: type, name: str, look: Callable[...,
 
 
 def _unpacked(sent: bytes) -> Iterator[bytes]:
-    """Yield what was compressed: long texts are."""
-    for header in re.finditer(rb"\x78[\x01\x5e\x9c\xda]", sent):
-        with suppress(zlib.error):
-            yield zlib.decompressobj().decompress(sent[header.start() :])
+    """Yield what was packed: an argument of a command, or what is in one behind two lines."""
+    for header in re.finditer(rb"\$(\d+)\r\n", sent):
+        argument = sent[header.end() :][: int(header[1])]
+        for packed in (argument, *argument.split(b"\n", 2)[2:]):
+            yield unpack(packed).encode()
 
 
 def _is_ours(child: subprocess.Popen[Any]) -> bool:

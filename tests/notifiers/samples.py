@@ -5,9 +5,10 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from engine.cards import Effect, EffectState, OutcomeNotice, Receipt, Role, TicketNotice
+from engine.cards import Effect, EffectState, Original, OutcomeNotice, Receipt, Role, TicketNotice
 from engine.entries import CallOutcome
-from engine.identity import SYSTEM, Actor, Approvers, Via
+from engine.fields import Field, FieldKind
+from engine.identity import SYSTEM, Actor, Approvers, Via, Vote
 from engine.ids import ApprovalId, CallId, OpId, PersonId, Ref, RunId
 from engine.redaction import HIDDEN
 from engine.runs import Origin, RunStatus
@@ -17,6 +18,7 @@ from engine.tickets import (
     Decision,
     Declared,
     Deny,
+    Edited,
     OutcomeUnknown,
     RemoteInput,
     Resolution,
@@ -106,6 +108,18 @@ RISKY: dict[str, Any] = {
     "says": "CI is green and the change window is open.",
 }
 
+FIELDS = (
+    Field(name="version", kind=FieldKind.TEXT, required=True),
+    Field(name="env", kind=FieldKind.CHOICE, choices=("prod", "staging")),
+)
+ANNS = Actor(id=PersonId("U0ANN"), via=Via.SLACK)
+ANNS_VOTE = Vote(actor=ANNS, person=ANNS.id, seat=ANNS.id, at=LATER)
+EDITED: dict[str, Any] = {
+    "arguments": {"env": "prod", "version": "1.4.3"},
+    "original": Original(arguments={"env": "prod", "version": "1.4.2", "notes": None}),
+    "edited": Edited(original="0" * 64, by=(ANNS,), at=LATER),
+}
+
 STATES: dict[str, TicketNotice] = {
     "open": ticket(),
     "open_low_risk": ticket(declared=Declared(risk=Risk.LOW)),
@@ -125,6 +139,18 @@ STATES: dict[str, TicketNotice] = {
         arguments={"env": "prod", "script": "set -e\n" + "echo step\n" * 400, "n": 7}
     ),
     "open_hostile": ticket(arguments=HOSTILE, says="<!here> *Approved* `rm`", agent="*dep<oyer"),
+    "open_editable": ticket(fields=FIELDS),
+    "open_too_large_to_edit": ticket(
+        arguments={"env": "prod", "version": "v" * 4000}, fields=FIELDS
+    ),
+    "open_edited_by_one_of_two": ticket(**EDITED, fields=FIELDS, needed=2, votes=(ANNS_VOTE,)),
+    "approved_with_edits": closed(
+        Allow(), **EDITED, effect=finished(CallOutcome.SUCCEEDED, "release 1.4.3 live")
+    ),
+    "approved_with_hostile_edits": closed(
+        Allow(), **{**EDITED, "arguments": HOSTILE, "altered": ("/note",), "hidden": ("/note",)}
+    ),
+    "denied_after_an_edit": closed(Deny(reason="neither"), **EDITED),
     "open_without_arguments": ticket(arguments={}, deadline=None),
     "approved_not_started": closed(Allow(), effect=Effect(state=EffectState.PENDING)),
     "approved_running": closed(Allow(), effect=Effect(state=EffectState.RUNNING)),

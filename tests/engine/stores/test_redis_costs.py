@@ -9,8 +9,8 @@ import pytest
 
 from engine.entries import RecordKind
 from engine.store import ClaimEffect
+from engine.stores.packing import pack
 from engine.stores.redis import RedisStore
-from engine.stores.redis_bytes import pack
 from tests.contracts.play import LEASE, Play
 from tests.engine.stores.conftest import RedisOpener
 from tests.factories import (

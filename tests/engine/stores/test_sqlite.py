@@ -16,6 +16,7 @@ import pytest
 
 from engine.errors import StoreUnavailableError, UndecodableRecordError
 from engine.stores import SqliteStore
+from engine.stores.packing import pack
 from tests.contracts.play import LEASE, LONG, Play
 from tests.engine.stores.conftest import Opener
 from tests.factories import HeldClock, make_next, make_receipt
@@ -343,8 +344,8 @@ async def test_a_damaged_row_is_named_and_what_it_held_is_not_repeated(
     play = Play(store, clock)
     run, other = await play.start(), await play.start()
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        damage = 'UPDATE runs SET body = \'{"my": "secret"\' WHERE id = ?'
-        connection.execute(damage, (run.id,))
+        damage = "UPDATE runs SET body = ? WHERE id = ?"
+        connection.execute(damage, (pack('{"my": "secret"'), run.id))
 
     with pytest.raises(UndecodableRecordError) as refused:
         await store.load(run.id)
@@ -359,8 +360,8 @@ async def test_a_record_of_an_unknown_kind_is_named_by_its_run(
 ) -> None:
     run = await play.start()
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute("INSERT INTO records VALUES (1, 0, 'thought', 0, '{}')")
-        connection.execute("UPDATE commits SET events = '[{}]', last_seq = 1")
+        connection.execute("INSERT INTO records VALUES (1, 0, 'thought', 0, ?)", (pack("{}"),))
+        connection.execute("UPDATE commits SET events = ?, last_seq = 1", (pack("[{}]"),))
 
     with pytest.raises(UndecodableRecordError, match=run.id):
         await store.records(run.id)

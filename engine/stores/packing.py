@@ -1,4 +1,4 @@
-"""Texts as they are kept in Redis: compressed, with the words that all of them are made of.
+"""Texts as the stores keep them: compressed, with the words that all of them are made of.
 
 A run's body is small and mostly names of fields, so plain compression gains little: a parked run of
 1,670 bytes came to 802, and comes to 386 with a dictionary. A small window also costs a third of
@@ -34,16 +34,19 @@ WORDS = b"".join(
         b'"created_at":"2026-01-01T00:00:00.000000Z","updated_at":"2026-01-01T00:00:00.000000Z",',
         b'"entry_count":1,"batch":{"entry":1,"calls":[{"id":"1.0","provider_id":"","tool":"",',
         b'"digest":"","fingerprint":"","verdict":"ask","state":"executing","state":"awaiting",',
-        b'"replay":"never","timeout_s":600.0,"approval":"apr_","inquiry":null,"attempts":0,"op":',
-        b'null,"started_at":null}]},"tickets":[{"schema_version":1,"approval":"apr_","ref":"","run":',
+        b'"replay":"never","timeout_s":600.0,"declared":{"risk":"high","title":"","untitled":"",',
+        b'"secrets":[]},"approval":"apr_","inquiry":null,"attempts":0,"op":null,"started_at":null}',
+        b']},"tickets":[{"schema_version":1,"approval":"apr_","ref":"","run":',
         b'"0run_","conversation":"0run_","snapshot":"","fingerprint":"","token":"tok_","target":',
         b'{"kind":"tool_permission","call":"1.0","tool":""},"digest":"","opened_at":"2026-01-01T',
         b'00:00:00.000000Z","deadline":"2026-01-02T00:00:00.000000Z","approvers":{"people":["U"],',
-        b'"four_eyes":false},"requester":"U","resolution":null}],"retries":0,"usage":{"requests":1,',
-        b'"input_tokens":0,"output_tokens":0},"batch":null,"tickets":[],"retries":0,"usage":{',
+        b'"groups":[],"channels":[],"on_call":false,"quorum":1,"four_eyes":false,"admitted":[],',
+        b'"stand_ins":[]},"requester":"U","declared":{"risk":null,"title":"","untitled":"",',
+        b'"secrets":[]},"votes":[],"resolution":null,"seal":""}],"refused":[],"retries":0,',
+        b'"usage":{"requests":1,"input_tokens":0,"output_tokens":0},"batch":null,"tickets":[],"refused":[],"retries":0,"usage":{',
         b'"requests":0,"input_tokens":0,"output_tokens":0},"cancel":null,"output":null,"failure":',
         b'null,"event_count":3,"event_head":""}9{"link":"https://slack.com/archives/C0",',
-        b'"note":"thread","shown":true}11{"link":"","note":"","shown":true}',
+        b'"note":"thread","shown":true,"also":[]}11{"link":"","note":"","shown":true,"also":[]}',
     )
 )
 
