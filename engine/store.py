@@ -154,12 +154,10 @@ class Parcel:
 
     Attributes:
         since: When a queued run becomes ready, or one was parked, or ended; by that store's clock.
-        fence: The number of the last claim; the claim itself is not here.
         losses: As in a claim; one that was lost and not taken over yet is among them.
         holds_key: The run holds its concurrency key: it was claimed before and has not ended.
         commits: In order; as many as the run's version.
-        records: By entry, kind and index.
-        closed: By approval.
+        records: By entry, kind and index; ``closed`` by approval id.
         refs: In alphabetical order; those that went to others are not here.
         keys: The record of each and the version it was made at, by scope and key.
         cards: In the order they were made, without leases and back-offs.

@@ -6,6 +6,7 @@ import pytest
 
 from engine.errors import StoreUnconfirmedError
 from engine.store import Store
+from engine.stores import MemoryStore
 from tests.contracts.play import Play, keyed
 from tests.engine.stores.conftest import RedisOpener
 from tests.factories import HeldClock, make_change, make_next
@@ -93,3 +94,22 @@ async def test_a_recorded_answer_is_not_told_before_it_is_confirmed(
     await pair.settle()
 
     assert (await store.load(run.id, key="key")).recorded == keyed(answered)
+
+
+async def test_a_run_that_moves_in_is_not_told_to_be_there_before_it_is_confirmed(
+    store: Store, pair: Pair, clock: HeldClock
+) -> None:
+    source = MemoryStore(clock=clock)
+    run = await Play(source, clock).start()
+    parcel = await source.pack(run.id)
+    await source.close()
+    pair.line.apply(Fault.HOLD)
+    with pytest.raises(StoreUnconfirmedError):
+        await store.unpack(parcel)
+    with pytest.raises(StoreUnconfirmedError):
+        await store.pack(run.id)
+
+    pair.line.apply(Fault.PASS)
+    await pair.settle()
+
+    assert await store.pack(run.id) == parcel
