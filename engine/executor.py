@@ -183,8 +183,7 @@ class _Advance:
 
     async def _work_off(self) -> None:
         """Run the next allowed call of the open batch."""
-        await self.journey.load_records()
-        await self.journey.load_cleared()
+        await self.journey.load()
         call = _next(self.journey.run)
         if call is None and _has_more(self.journey.run):
             await self.journey.commit(self._proceed)

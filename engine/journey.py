@@ -105,6 +105,10 @@ class Journey:
             self.records = list(await self.store.records(self.run.id))
         return self.records
 
+    async def load(self) -> None:
+        """Load all that calls of the open batch are judged by, at once."""
+        await asyncio.gather(self.load_records(), self.load_cleared())
+
     async def load_cleared(self) -> None:
         """Load the closed tickets that let calls of the open batch run, each once."""
         for call in self.run.batch.calls if self.run.batch else ():

@@ -119,6 +119,20 @@ class Toolbox:
                 await answer
 
 
+class _Functions(FunctionToolset[RunScope]):
+    """An agent's functions. They are listed once, unless one is prepared anew for each run."""
+
+    _listed: dict[str, ToolsetTool[RunScope]] | None = None
+
+    async def get_tools(self, ctx: RunContext[RunScope]) -> dict[str, ToolsetTool[RunScope]]:
+        """Return the tools by their names."""
+        if any(tool.prepare is not None for tool in self.tools.values()):
+            return await super().get_tools(ctx)
+        if self._listed is None:
+            self._listed = await super().get_tools(ctx)
+        return self._listed
+
+
 class ToolShelf:
     """Opens agents' toolboxes; keeps what need not be made anew for each run."""
 
@@ -163,7 +177,7 @@ async def _items(agent: Agent, scope: RunScope) -> Sequence[ToolItem]:
 def _toolsets(items: Sequence[ToolItem]) -> list[AbstractToolset[RunScope]]:
     functions = [item for item in items if not isinstance(item, AbstractToolset)]
     toolsets = [item for item in items if isinstance(item, AbstractToolset)]
-    own = FunctionToolset[RunScope](functions, max_retries=_TOOL_RETRIES)
+    own = _Functions(functions, max_retries=_TOOL_RETRIES)
     return [own, *toolsets]
 
 

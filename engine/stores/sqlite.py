@@ -16,7 +16,18 @@ from engine.entries import Record
 from engine.events import RunEvent
 from engine.ids import ApprovalId, Clock, Ref, RunId, utc_now
 from engine.runs import Run
-from engine.store import Change, Claim, Done, Found, Gauges, Loaded, Page, Parcel, RunFilter
+from engine.store import (
+    Change,
+    Claim,
+    ClaimEffect,
+    Done,
+    Found,
+    Gauges,
+    Loaded,
+    Page,
+    Parcel,
+    RunFilter,
+)
 from engine.stores import (
     sqlite_cards,
     sqlite_claims,
@@ -103,7 +114,7 @@ class SqliteStore:
         return await self._thread.run(
             lambda database: sqlite_commit.commit(database, change, claim, self._clock),
             writes=Writes.FULL,
-            after=lambda done: self._ring_if(not done.replayed),
+            after=lambda done: self._ring_if(_wakes(change) and not done.replayed),
         )
 
     async def load(
@@ -271,6 +282,11 @@ class SqliteStore:
             self._thread.forget(
                 lambda database: sqlite_claims.release(database, claim, None, self._clock)
             )
+
+
+def _wakes(change: Change) -> bool:
+    """Tell whether a change makes work for anybody but the worker that goes on with its run."""
+    return change.claim is not ClaimEffect.KEEP or bool(change.raised)
 
 
 class MemoryStore(SqliteStore):

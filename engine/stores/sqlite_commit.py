@@ -15,7 +15,7 @@ from engine.events import RunEvent
 from engine.ids import ApprovalId, Clock, CommitId, Ref, RunId
 from engine.runs import RunStatus
 from engine.store import Change, Claim, ClaimEffect, Done, KeyRecord
-from engine.stores.packing import pack
+from engine.stores.packing import lay, pack
 from engine.stores.rows import to_micros, write_events
 from engine.stores.sqlite_database import Database, Row, Sync
 from engine.tickets import ResumeTicket
@@ -161,7 +161,7 @@ def _put_run(database: Database, change: Change, claim: Claim | None, now: int) 
         "key": run.concurrency_key,
         "priority": run.priority,
         "deadline": to_micros(run.deadline) if run.deadline else None,
-        "body": pack(run.model_dump_json()),
+        "body": _body(change),
         "fence": claim.fence if claim else None,
         "frees": change.claim is ClaimEffect.RELEASE or not run.live,
         "now": now,
@@ -174,6 +174,13 @@ def _put_run(database: Database, change: Change, claim: Claim | None, now: int) 
             row = database.one(_UPDATE_HELD, values)
         row = row or database.one(_UPDATE, values)
     return int(row[0]) if row else None
+
+
+def _body(change: Change) -> bytes:
+    """Return the run's body: packed where it will rest, and not where a worker has it in hand."""
+    text = change.run.model_dump_json()
+    rests = change.expected == 0 or change.run.status is not RunStatus.QUEUED
+    return pack(text) if rests else lay(text)
 
 
 def _replayed(database: Database, change: Change) -> Done:

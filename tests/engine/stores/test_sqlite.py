@@ -15,11 +15,12 @@ from typing import Any
 import pytest
 
 from engine.errors import StoreUnavailableError, UndecodableRecordError
+from engine.store import ClaimEffect
 from engine.stores import SqliteStore
 from engine.stores.packing import pack
 from tests.contracts.play import LEASE, LONG, Play
 from tests.engine.stores.conftest import Opener
-from tests.factories import HeldClock, make_next, make_receipt
+from tests.factories import HeldClock, make_card_key, make_next, make_receipt
 
 ROOT = Path(__file__).parents[3]
 SOON = LONG.total_seconds() / 2
@@ -331,6 +332,30 @@ def levels(statements: list[str]) -> dict[str, set[str]]:
             case ["UPDATE", "runs" | "cards" as table, "SET", column, *_]:
                 found[f"{table}.{column}"].add(level)
     return found
+
+
+# Waking.
+
+
+@pytest.mark.parametrize(
+    ("effect", "cards", "rung"),
+    [
+        (ClaimEffect.KEEP, 0, 0),
+        (ClaimEffect.KEEP, 1, 1),
+        (ClaimEffect.RELEASE, 0, 1),
+        (ClaimEffect.NONE, 0, 1),
+    ],
+)
+async def test_a_commit_wakes_others_unless_the_worker_goes_on_and_no_card_is_behind(
+    play: Play, store: SqliteStore, effect: ClaimEffect, cards: int, rung: int
+) -> None:
+    run, claim = await play.claimed()
+    mark = store.mark()
+
+    raised = (make_card_key(run),) * cards
+    await play.commit(make_next(run), claim, claim=effect, raised=raised)
+
+    assert store.mark() - mark == rung
 
 
 # Damage.
