@@ -9,6 +9,7 @@ from engine.agents import Agent
 from engine.arguments import canonical_arguments
 from engine.errors import ToolCallError
 from engine.fields import FIELDS, read_fields
+from engine.guard import clip, contained, kind_of
 from engine.ids import CallId
 from engine.lifecycle.propose import Gated, permission_digest
 from engine.model import ProposedCall
@@ -93,11 +94,12 @@ class Gate:
         if option.describe is None:
             return said
         try:
-            title = option.describe(values)
+            with contained():
+                title = str(option.describe(values))
         except Exception as error:  # noqa: BLE001 - a card without a title beats no card
-            return said.model_copy(update={"untitled": type(error).__name__})
+            return said.model_copy(update={"untitled": kind_of(error)})
         hidden = redact(json.loads(arguments), marked).secrets
-        return said.model_copy(update={"title": mask(str(title), hidden)[:MAX_TITLE]})
+        return said.model_copy(update={"title": clip(mask(title, hidden)[:MAX_TITLE])})
 
     async def verdict(self, tool: str, values: dict[str, object]) -> Verdict:
         """Return what the tool's policy says of these validated arguments.

@@ -19,6 +19,7 @@ from pydantic_ai.tools import ToolDefinition
 
 from engine.entries import ArgumentsEdit, CallOutcome, CallResult, Entry, Step, UserInput
 from engine.errors import ModelRequestError, UndecodableRecordError
+from engine.guard import contained, describe_error, kind_of, text_of
 from engine.redaction import redact
 from engine.runs import Usage
 from engine.schema import Json
@@ -77,12 +78,18 @@ async def ask_model(question: ModelQuestion) -> ModelReply:
     messages = list(to_messages(question.entries, question.instructions))
     parameters = models.ModelRequestParameters(function_tools=list(question.tools))
     try:
-        response = await model_request(
-            question.model, messages, model_request_parameters=parameters
-        )
+        with contained():
+            response = await model_request(
+                question.model, messages, model_request_parameters=parameters
+            )
     except Exception as error:
         raise _translated(error) from error
-    return read_reply(response)
+    try:
+        with contained():
+            return read_reply(response)
+    except Exception as error:
+        why = f"the model's reply cannot be kept: {describe_error(error)}"
+        raise ModelRequestError(why, retryable=False) from error
 
 
 def read_reply(response: ModelResponse) -> ModelReply:
@@ -171,5 +178,6 @@ def _translated(error: Exception) -> Exception:
             )
         case _:
             return ModelRequestError(
-                f"the model could not be asked ({type(error).__name__}): {error}", retryable=False
+                f"the model could not be asked ({kind_of(error)}): {text_of(error)}",
+                retryable=False,
             )
