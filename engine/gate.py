@@ -20,6 +20,8 @@ from engine.tickets import Declared
 from engine.tools import Toolbox
 
 MAX_TITLE = 300
+MAX_CALLS = 64
+_ONE_TOO_MANY = f"not looked at: one step may hold {MAX_CALLS} calls"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,8 @@ class Gate:
 
     async def judge(self, proposed: Sequence[ProposedCall]) -> tuple[Gated, ...]:
         """Return the calls, in the model's order, each rejected, asking, or with its verdict.
+
+        Calls after the 64th are rejected unseen.
 
         Raises:
             InvalidAgentDefinitionError: a policy answered with an unknown word.
@@ -54,11 +58,13 @@ class Gate:
             digest="",
         )
         arguments = "{}"
+        if index >= MAX_CALLS:
+            return Gated(call=call, arguments=arguments, rejected=_ONE_TOO_MANY)
         try:
             arguments = canonical_arguments(proposed.arguments)
             values = await self.toolbox.check(proposed.tool, arguments)
         except ToolCallError as error:
-            return Gated(call=call, arguments=arguments, rejected=str(error))
+            return Gated(call=call, arguments=arguments, rejected=clip(str(error)))
         call = self.described(call, arguments, values)
         if self.toolbox.asks(call.tool):
             return Gated(call=call, arguments=arguments, asks=question_in(arguments))

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import pydantic_core
 from pydantic_ai import exceptions, models
 from pydantic_ai.direct import model_request
 from pydantic_ai.messages import (
@@ -19,7 +20,7 @@ from pydantic_ai.tools import ToolDefinition
 
 from engine.entries import ArgumentsEdit, CallOutcome, CallResult, Entry, Step, UserInput
 from engine.errors import ModelRequestError, UndecodableRecordError
-from engine.guard import contained, describe_error, kind_of, text_of
+from engine.guard import clip, contained, describe_error, kind_of, text_of
 from engine.redaction import redact
 from engine.runs import Usage
 from engine.schema import Json
@@ -34,6 +35,8 @@ EDITED_NOTE = (
     "A person edited the arguments before they approved: this call was made with the arguments"
     " given here and not with yours. Do not repeat the call to put yours back."
 )
+MAX_TOOL_NAME = 128
+MAX_CALLS_EVER = 1_024
 _SERVER_ERROR = 500
 _RETRYABLE_STATUS = frozenset({408, 409, 425, 429})
 
@@ -93,12 +96,22 @@ async def ask_model(question: ModelQuestion) -> ModelReply:
 
 
 def read_reply(response: ModelResponse) -> ModelReply:
-    """Return what the engine needs of a response."""
+    """Return what the engine needs of a response.
+
+    Raises:
+        ValueError: it cannot be stored and read back, or holds more than 1,024 calls.
+
+    """
+    stored = ModelMessagesTypeAdapter.dump_json([response])
+    # What is nested too deep can be written and never read again.
+    pydantic_core.from_json(stored)
+    if len(response.tool_calls) > MAX_CALLS_EVER:
+        raise ValueError(f"it holds {len(response.tool_calls):,} calls")
     return ModelReply(
-        response=ModelMessagesTypeAdapter.dump_json([response]).decode(),
+        response=stored.decode(),
         text=response.text or "",
         calls=tuple(
-            ProposedCall(part.tool_call_id, part.tool_name, part.args)
+            ProposedCall(part.tool_call_id, clip(part.tool_name, MAX_TOOL_NAME), part.args)
             for part in response.tool_calls
         ),
         usage=Usage(
