@@ -15,6 +15,7 @@ from engine.errors import (
     UndecodableRecordError,
 )
 from engine.gate import Gate, question_in
+from engine.guard import describe_error
 from engine.ids import Moment, Surroundings
 from engine.journey import Journey, StoppedError, Transition
 from engine.lifecycle.draft import call_index
@@ -157,7 +158,7 @@ class _Advance:
         try:
             gated = await Gate(run, self.agent, self.toolbox).judge(reply.calls)
         except Exception as error:  # noqa: BLE001 - a policy that fails must not let a call through
-            await self.journey.fail("policy_failed", f"{type(error).__name__}: {error}")
+            await self.journey.fail("policy_failed", describe_error(error))
             return
         proposal = Proposal(reply.response, reply.text, gated, usage)
         if self.agent.asks == "first_only":

@@ -9,6 +9,7 @@ from engine.agents import Agent
 from engine.arguments import canonical_arguments
 from engine.errors import ToolCallError
 from engine.fields import FIELDS, read_fields
+from engine.guard import clip, contained, kind_of
 from engine.ids import CallId
 from engine.lifecycle.propose import Gated, permission_digest
 from engine.model import ProposedCall
@@ -19,6 +20,8 @@ from engine.tickets import Declared
 from engine.tools import Toolbox
 
 MAX_TITLE = 300
+MAX_CALLS = 64
+_ONE_TOO_MANY = f"not looked at: one step may hold {MAX_CALLS} calls"
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,8 @@ class Gate:
 
     async def judge(self, proposed: Sequence[ProposedCall]) -> tuple[Gated, ...]:
         """Return the calls, in the model's order, each rejected, asking, or with its verdict.
+
+        Calls after the 64th are rejected unseen.
 
         Raises:
             InvalidAgentDefinitionError: a policy answered with an unknown word.
@@ -53,11 +58,13 @@ class Gate:
             digest="",
         )
         arguments = "{}"
+        if index >= MAX_CALLS:
+            return Gated(call=call, arguments=arguments, rejected=_ONE_TOO_MANY)
         try:
             arguments = canonical_arguments(proposed.arguments)
             values = await self.toolbox.check(proposed.tool, arguments)
         except ToolCallError as error:
-            return Gated(call=call, arguments=arguments, rejected=str(error))
+            return Gated(call=call, arguments=arguments, rejected=clip(str(error)))
         call = self.described(call, arguments, values)
         if self.toolbox.asks(call.tool):
             return Gated(call=call, arguments=arguments, asks=question_in(arguments))
@@ -93,11 +100,12 @@ class Gate:
         if option.describe is None:
             return said
         try:
-            title = option.describe(values)
+            with contained():
+                title = str(option.describe(values))
         except Exception as error:  # noqa: BLE001 - a card without a title beats no card
-            return said.model_copy(update={"untitled": type(error).__name__})
+            return said.model_copy(update={"untitled": kind_of(error)})
         hidden = redact(json.loads(arguments), marked).secrets
-        return said.model_copy(update={"title": mask(str(title), hidden)[:MAX_TITLE]})
+        return said.model_copy(update={"title": clip(mask(title, hidden)[:MAX_TITLE])})
 
     async def verdict(self, tool: str, values: dict[str, object]) -> Verdict:
         """Return what the tool's policy says of these validated arguments.

@@ -13,6 +13,7 @@ from engine.errors import (
     StoreUnconfirmedError,
     TicketMismatchError,
 )
+from engine.guard import clip
 from engine.ids import ApprovalId, CallId, Moment, Surroundings
 from engine.lifecycle.edit import arguments_of
 from engine.lifecycle.end import fail
@@ -89,7 +90,7 @@ class Journey:
 
     async def fail(self, code: str, message: str) -> None:
         """End the run with a failure."""
-        failure = Failure(code=code, message=message)
+        failure = Failure(code=code, message=clip(message))
         await self.commit(lambda run, moment: fail(run, failure, moment))
 
     def arguments(self, call: ToolCall) -> str | None:

@@ -16,6 +16,7 @@ from engine.errors import (
     ToolCallError,
 )
 from engine.gate import Gate
+from engine.guard import kind_of
 from engine.lifecycle.edit import Edit
 from engine.policy import Verdict
 from engine.runs import Run, ToolCall
@@ -56,7 +57,7 @@ class Recheck:
             raise
         except Exception as error:
             # Its text is a tool's or a policy's own and may hold anything.
-            raise EditRefusedError(EditFault.UNCHECKED, tool, type(error).__name__) from error
+            raise EditRefusedError(EditFault.UNCHECKED, tool, kind_of(error)) from error
 
     async def _check(self, run: Run, ticket: ResumeTicket, arguments: dict[str, Json]) -> Edit:
         tool, agent = ticket.target.tool, self._agents.get(run.agent)
