@@ -237,7 +237,7 @@ class TestSeveral:
             again = await card_that_says(
                 on,
                 card,
-                f"edited by <@{BOB}>",
+                f"Edited by <@{BOB}>",
                 "Approvals before that do not count.",
                 "version: 1.4.2 \u2192 1.4.3",
                 f"1 of 2 approved: <@{BOB}>",
@@ -251,7 +251,7 @@ class TestSeveral:
         async with on_stage(quorum) as on:
             run, card = await on.park()
             await edit(on, BOB, card, _0="1.4.3")
-            await card_that_says(on, card, "edited by")
+            await card_that_says(on, card, "Edited by")
 
             await on.press_as_shown(CAROL, card)
 

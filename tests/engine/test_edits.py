@@ -345,7 +345,7 @@ async def test_an_edit_of_one_call_leaves_the_others_of_its_step_alone() -> None
     assert on.ledger.effects == ["deploy 2 prod", "deploy 8 prod"]
 
 
-def test_an_engine_loads_the_model_layer_only_when_an_edit_arrives() -> None:
+def test_the_terminal_loads_no_model_layer_before_an_edit_arrives() -> None:
     told = subprocess.run(
         [sys.executable, "-c", "import sys, bot.cli.terminal; print('pydantic_ai' in sys.modules)"],
         capture_output=True,
