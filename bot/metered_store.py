@@ -138,6 +138,11 @@ class MeteredStore:
         with self._errors():
             return await self.inner.next_due()
 
+    async def check(self) -> None:
+        """Pass on."""
+        with self._errors():
+            await self.inner.check()
+
     async def gauges(self) -> Gauges:
         """Pass on."""
         with self._errors():

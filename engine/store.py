@@ -314,6 +314,15 @@ class Store(Protocol):
         """
         ...
 
+    async def check(self) -> None:
+        """Return if a commit could be taken now.
+
+        Raises:
+            StoreUnavailableError: it could not; the text says why, for whoever looks after it.
+
+        """
+        ...
+
     async def purge(self, older_than: datetime, limit: int, *, dry_run: bool = False) -> int:
         """Remove up to ``limit`` runs that ended before a moment, each wholly and in one step.
 

@@ -32,6 +32,7 @@ from engine.stores.redis_scripts import Server
 from engine.stores.rows import to_micros, write_events
 
 _HIGHEST_PRIORITY = 2**31 - 1
+STRANGER = "the store is not the one that this process opened: was it flushed? Look, then restart"
 _REFUSALS: dict[str, tuple[type[StoreError], str]] = {
     "absent": (CommitConflictError, "run {run} does not exist"),
     "conflict": (CommitConflictError, "run {run} is at version {detail}, not {expected}"),
@@ -40,10 +41,7 @@ _REFUSALS: dict[str, tuple[type[StoreError], str]] = {
     "early": (DeadlineNotReachedError, "not past {not_before}"),
     "ref": (RefTakenError, "ref {detail} is in use"),
     "written": (StoreError, "run {run} has its {detail} already"),
-    "stranger": (
-        StoreUnavailableError,
-        "the store is not the one that this process opened: was it flushed? Look, then restart",
-    ),
+    "stranger": (StoreUnavailableError, STRANGER),
 }
 
 

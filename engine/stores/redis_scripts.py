@@ -42,6 +42,7 @@ _PARTS = {
     "card_failed": "time cards posts",
     "card_shown": "time cards posts",
     "cards": "time cards",
+    "check": "",
     "claim": "time rows queue",
     "commit": "time rows queue cards",
     "due": "time",

@@ -220,6 +220,10 @@ class SqliteStore:
             lambda database: sqlite_reads.next_due(database, self._clock, self._readable)
         )
 
+    async def check(self) -> None:
+        """Return if the file answers."""
+        await self.next_due()
+
     async def purge(self, older_than: datetime, limit: int, *, dry_run: bool = False) -> int:
         """Remove, wholly and in one step, up to ``limit`` runs that ended before a moment.
 

@@ -173,6 +173,7 @@ ACTS: dict[str, Arrange] = {
     "card_failed": _card_failed,
     "card_shown": _card_shown,
     "cards": _cards,
+    "check": _of_store(lambda store: store.check()),
     "claim": _claim,
     "commit": _commit,
     "due": _due,
