@@ -134,15 +134,15 @@ class MeteredStore:
         with self._errors():
             return await self.inner.next_due()
 
+    async def check(self) -> None:
+        """Pass on."""
+        with self._errors():
+            await self.inner.check()
+
     async def gauges(self) -> Gauges:
         """Pass on."""
         with self._errors():
             return await self.inner.gauges()
-
-    async def probe(self) -> None:
-        """Pass on."""
-        with self._errors():
-            await self.inner.probe()
 
     async def purge(self, older_than: datetime, limit: int, *, dry_run: bool = False) -> int:
         """Pass on."""

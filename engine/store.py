@@ -315,10 +315,7 @@ class Store(Protocol):
         ...
 
     async def adopt_card(self, key: CardKey, receipt: Receipt) -> None:
-        """Make a card row for a second post of a card, so that it is closed with the first.
-
-        Does nothing where a card with this receipt is known.
-        """
+        """Make a card row for a second post of a card, unless one with this receipt is known."""
         ...
 
     async def cards(self, run: RunId) -> tuple[Card, ...]:
@@ -343,6 +340,15 @@ class Store(Protocol):
         """
         ...
 
+    async def check(self) -> None:
+        """Return if a commit could be taken now.
+
+        Raises:
+            StoreUnavailableError: it could not; the text says why.
+
+        """
+        ...
+
     async def purge(self, older_than: datetime, limit: int, *, dry_run: bool = False) -> int:
         """Remove up to ``limit`` runs that ended before a moment, each wholly and in one step.
 
@@ -360,9 +366,6 @@ class Store(Protocol):
     async def gauges(self) -> Gauges:
         """Count what is live, along indexes: the cost grows with it, never with what has ended."""
         ...
-
-    async def probe(self) -> None:
-        """Write something that nobody reads: it raises where commits would not be taken."""
 
     async def pack(self, run: RunId) -> Parcel:
         """Return all there is of a run, at one moment; it stays where it is.

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from engine.cards import Card, CardKey, Receipt
 from engine.entries import Record
-from engine.errors import StoreVersionError
+from engine.errors import StoreUnavailableError, StoreVersionError
 from engine.events import RunEvent
 from engine.ids import ApprovalId, Clock, Ref, RunId
 from engine.runs import Run
@@ -183,6 +183,13 @@ class RedisStore:
         await self.identity()
         return await self._outlook.next_due()
 
+    async def check(self) -> None:
+        """Return if the server would take a change, and is the store that was opened."""
+        identity = (await self.identity()).encode()
+        found = await self._server.run_everywhere("check", ["meta"])
+        if any(one != identity for some in found for one in some):
+            raise StoreUnavailableError(redis_commit.STRANGER)
+
     async def purge(self, older_than: datetime, limit: int, *, dry_run: bool = False) -> int:
         """Remove up to ``limit`` runs that ended before a moment, each wholly and in one step."""
         return await redis_purge.purge(self._server, older_than, limit, dry_run=dry_run)
@@ -190,11 +197,6 @@ class RedisStore:
     async def gauges(self) -> Gauges:
         """Count what is live, along indexes."""
         return await redis_gauges.read(self._server)
-
-    async def probe(self) -> None:
-        """Write something that nobody reads, in every place."""
-        identity = await self.identity()
-        await redis_commit.probe(self._server, identity)
 
     async def pack(self, run: RunId) -> Parcel:
         """Return all there is of a run, at one moment."""

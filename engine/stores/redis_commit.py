@@ -1,6 +1,5 @@
 """The commit: how a change is told to the script that checks and writes it, and what it answers."""
 
-import asyncio
 import json
 from typing import Any
 
@@ -22,7 +21,6 @@ from engine.ids import ApprovalId, CommitId, Ref, RunId
 from engine.store import Change, Claim, ClaimEffect, Done, KeyRecord
 from engine.stores.keys import (
     CHANNEL,
-    EVERYWHERE,
     Place,
     home_of,
     name_of_key,
@@ -38,6 +36,7 @@ from engine.tickets import ResumeTicket
 
 STRANGER = "the store is not the one that this process opened: was it flushed? Look, then restart"
 _HIGHEST_PRIORITY = 2**31 - 1
+STRANGER = "the store is not the one that this process opened: was it flushed? Look, then restart"
 _REFUSALS: dict[str, tuple[type[StoreError], str]] = {
     "absent": (CommitConflictError, "run {run} does not exist"),
     "conflict": (CommitConflictError, "run {run} is at version {detail}, not {expected}"),
@@ -48,19 +47,6 @@ _REFUSALS: dict[str, tuple[type[StoreError], str]] = {
     "written": (StoreError, "run {run} has its {detail} already"),
     "stranger": (StoreUnavailableError, STRANGER),
 }
-
-
-async def probe(server: Server, store: str) -> None:
-    """Write what nobody reads, in every place.
-
-    Raises:
-        StoreUnavailableError: it was not taken, or this is not the store that was opened.
-
-    """
-    metas = [[place.key("meta")] for place in EVERYWHERE]
-    taken = await asyncio.gather(*(server.run("probe", meta, store) for meta in metas))
-    if not all(taken):
-        raise StoreUnavailableError(STRANGER)
 
 
 async def commit(

@@ -229,6 +229,11 @@ class SqliteStore:
             lambda database: sqlite_reads.next_due(database, self._clock, self._readable)
         )
 
+    async def check(self) -> None:
+        """Return if the file takes what is written: a full disk is read, and keeps no answer."""
+        now = to_micros(self._clock())
+        await self._thread.run(lambda database: database.lite(_PROBE, (now,)), writes=Writes.LITE)
+
     async def purge(self, older_than: datetime, limit: int, *, dry_run: bool = False) -> int:
         """Remove, wholly and in one step, up to ``limit`` runs that ended before a moment.
 
@@ -242,11 +247,6 @@ class SqliteStore:
     async def gauges(self) -> Gauges:
         """Count what is live, along indexes."""
         return await self._thread.run(lambda database: sqlite_gauges.read(database, self._clock))
-
-    async def probe(self) -> None:
-        """Write something that nobody reads."""
-        now = to_micros(self._clock())
-        await self._thread.run(lambda database: database.lite(_PROBE, (now,)), writes=Writes.LITE)
 
     async def pack(self, run: RunId) -> Parcel:
         """Return all there is of a run, at one moment."""

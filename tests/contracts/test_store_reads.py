@@ -240,12 +240,12 @@ async def test_a_run_that_cannot_be_read_leaves_the_others_in_the_list(
     assert ids(await store.list_runs(RunFilter(), 2, page.cursor)) == [first.id]
 
 
-async def test_a_probe_changes_nothing_that_can_be_read(play: Play, store: Store) -> None:
+async def test_a_check_changes_nothing_that_can_be_read(play: Play, store: Store) -> None:
     run = await play.raised()
     before = await store.gauges()
 
-    await store.probe()
-    await store.probe()
+    await store.check()
+    await store.check()
 
     assert await store.gauges() == before
     assert (await store.load(run.id)).run == run

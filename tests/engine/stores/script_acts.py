@@ -1,11 +1,13 @@
 """One act for each script: what is done, and what asking once more does."""
 
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import Enum, auto
 from typing import Any
 
+from engine.errors import CommitConflictError
 from engine.ids import RunId
 from engine.runs import Run
 from engine.store import RunFilter, Store
@@ -159,6 +161,24 @@ async def _load(play: Play) -> Act:
     return Act(lambda store: store.load(later.id, key="key"))
 
 
+async def _pack(play: Play) -> Act:
+    run = await play.parked()
+    return Act(lambda store: store.pack(run.id))
+
+
+async def _unpack(play: Play) -> Act:
+    run = await play.end(*await play.claimed())
+    parcel = await play.store.pack(run.id)
+    assert await play.store.purge(play.clock.now + DAY, 1) == 1
+
+    async def unpack(store: RedisStore) -> None:
+        # Whoever asks again finds that it is there.
+        with suppress(CommitConflictError):
+            await store.unpack(parcel)
+
+    return Act(unpack, Again.SAME)
+
+
 def _of_store(do: Callable[[Store], Awaitable[Any]]) -> Arrange:
     async def arrange(play: Play) -> Act:
         await play.parked()
@@ -173,6 +193,7 @@ ACTS: dict[str, Arrange] = {
     "card_failed": _card_failed,
     "card_shown": _card_shown,
     "cards": _cards,
+    "check": _of_store(lambda store: store.check()),
     "claim": _claim,
     "commit": _commit,
     "due": _due,
@@ -184,11 +205,13 @@ ACTS: dict[str, Arrange] = {
     "load": _load,
     "moments": _of_store(lambda store: store.next_due()),
     "open": _open,
+    "pack": _pack,
     "peek": _directly("peek", ["ready"]),
     "purge": _purge,
     "records": _records,
     "release": _release,
     "take_cards": _take_cards,
     "touch": _touch,
+    "unpack": _unpack,
 }
 """By the name of the script that the fault strikes."""

@@ -164,7 +164,7 @@ async def questions(play: Play) -> None:
     await store.due(10)
     await store.next_due()
     await store.gauges()
-    await store.probe()
+    await store.check()
     await store.wait(timedelta(0))
 
 
