@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NewType
 
+from engine.guard import describe_error
+
 RunId = NewType("RunId", str)
 ApprovalId = NewType("ApprovalId", str)
 CallId = NewType("CallId", str)
@@ -31,7 +33,7 @@ Report = Callable[[str, Exception], None]
 
 def log_fault(part: str, error: Exception) -> None:
     """Log a fault that a loop survived, without a traceback: its text holds no secrets."""
-    logging.getLogger("holdshort").warning("%s: %s: %s", part, type(error).__name__, error)
+    logging.getLogger("holdshort").warning("%s: %s", part, describe_error(error))
 
 
 def utc_now() -> datetime:
