@@ -86,7 +86,7 @@ class _View(_Thing):
 
 class _Action(_Thing):
     action_id: str
-    block_id: str
+    block_id: str | None = None
 
 
 class _Shape(_Thing):

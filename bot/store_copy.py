@@ -4,7 +4,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from engine.errors import (
-    HoldshortError,
     ResumeError,
     RunNotFoundError,
     StoreError,
@@ -20,7 +19,7 @@ Tell = Callable[[int, int], None]
 """Called with how many runs are done, and how many there are."""
 
 
-class CopyStoppedError(HoldshortError):
+class CopyStoppedError(Exception):
     """The copy could not go on. What arrived so far is whole; the same command goes on from there."""
 
 
