@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from engine.errors import (
+    CommitConflictError,
     ResumeError,
     RunNotFoundError,
     StoreError,
@@ -19,7 +20,7 @@ Tell = Callable[[int, int], None]
 """Called with how many runs are done, and how many there are."""
 
 
-class CopyStoppedError(Exception):
+class CopyStoppedError(StoreError):
     """The copy could not go on. What arrived so far is whole; the same command goes on from there."""
 
 
@@ -91,13 +92,12 @@ async def _copy(source: Store, target: Store, run: RunId, copied: Copied) -> Cop
         await target.unpack(parcel)
         arrived = await target.pack(run)
         if arrived != parcel:
-            raise CopyStoppedError(f"run {run} did not arrive as it was packed")
+            raise StoreError("it did not arrive as it was packed")
         waits = parcel.run.status is RunStatus.WAITING
         return replace(copied, runs=copied.runs + 1, waiting=copied.waiting + waits)
     if there != parcel:
-        raise CopyStoppedError(
-            f"run {run} is in both stores and not the same: one of them was served since it was"
-            " copied. Nothing was changed"
+        raise CommitConflictError(
+            "it is in both stores and not the same: one of them was served since it was copied"
         )
     return replace(copied, known=copied.known + 1)
 

@@ -110,7 +110,7 @@ def test_a_run_that_went_on_in_one_of_the_stores_stops_the_copy(
     said = terminal("store", "copy", f"sqlite:///{path}", redis_server.url)
 
     assert (said.status, said.out) == (1, "")
-    assert f"run {runs[0].id} is in both stores and not the same" in said.err
+    assert f"stopped at run {runs[0].id}: it is in both stores and not the same" in said.err
     assert kept(redis_server.url) == runs
 
 
