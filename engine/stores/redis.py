@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from engine.cards import Card, CardKey, Receipt
 from engine.entries import Record
-from engine.errors import StoreUnavailableError, StoreVersionError
+from engine.errors import RunNotFoundError, StoreUnavailableError, StoreVersionError
 from engine.events import RunEvent
 from engine.ids import ApprovalId, Clock, Ref, RunId
 from engine.runs import Run
@@ -26,7 +26,7 @@ from engine.stores import (
     redis_reads,
 )
 from engine.stores.bell import Bell
-from engine.stores.keys import EVERYWHERE
+from engine.stores.keys import EVERYWHERE, Place, place_of_ref, place_of_run
 from engine.stores.redis_bell import Listener
 from engine.stores.redis_connection import Client
 from engine.stores.redis_outlook import Outlook, Work
@@ -94,7 +94,11 @@ class RedisStore:
         self, run: RunId, *, key: str | None = None, approval: ApprovalId | None = None
     ) -> Loaded:
         """Read a run, the record of a key in its scope, and a closed ticket, at one moment."""
-        return await redis_reads.load(self._server, run, key, approval)
+        try:
+            return await redis_reads.load(self._server, run, key, approval)
+        except RunNotFoundError:
+            await self._check_identity(place_of_run(run))
+            raise
 
     async def records(self, run: RunId, first: int = 0) -> tuple[Record, ...]:
         """Return the run's records from entry ``first`` on, in order."""
@@ -106,7 +110,10 @@ class RedisStore:
 
     async def find(self, ref: Ref) -> Found | None:
         """Return what a ref points at."""
-        return await redis_reads.find(self._server, ref)
+        found = await redis_reads.find(self._server, ref)
+        if found is None:
+            await self._check_identity(place_of_ref(ref))
+        return found
 
     async def list_runs(self, wanted: RunFilter, limit: int, cursor: str = "") -> Page:
         """Return a page of runs, newest first."""
@@ -222,6 +229,14 @@ class RedisStore:
                 f"the store has layout {int(layout)}; this Holdshort knows {LAYOUT}: upgrade it"
             )
         return str(known.decode())
+
+    async def _check_identity(self, place: Place | None) -> None:
+        """Tell an absence from a loss: nothing is known to be absent from a store that was flushed."""
+        if place is None or not self._identity:
+            return
+        held = await self._server.read("HGET", place.key("meta"), "id")
+        if held != self._identity.encode():
+            raise StoreUnavailableError(redis_commit.STRANGER)
 
     def _errand(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         task = asyncio.create_task(work)

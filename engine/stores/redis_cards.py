@@ -13,6 +13,9 @@ from engine.stores.redis_commit import field_of
 from engine.stores.redis_scripts import Argument, Server
 from engine.stores.rows import Readable, Row, read_card, span, to_micros
 
+_RECEIPT = 10
+"""Where the row of a card has its receipt."""
+
 
 async def take(
     server: Server, courier: str, lease: timedelta, limit: int, readable: Readable
@@ -93,8 +96,12 @@ async def _lease(
         run, field = name.split(" ", 1)
         keys.append(place.key("facts", run))
         arguments += [run, field]
-    rows = await server.run("take_cards", keys, server.now(), span(lease), courier, *arguments)
-    return [_row(told) for told in rows]
+    rows, confirmed = await server.run_confirmed(
+        "take_cards", keys, server.now(), span(lease), courier, *arguments, wanted=True
+    )
+    # A message that shows what a failover may take back would have lost its buttons for good. Such
+    # a card waits until its lease ends; one that nobody has seen yet asks, at the worst, in vain.
+    return [row for row in map(_row, rows) if confirmed or row[_RECEIPT] is None]
 
 
 def _keys(key: CardKey) -> list[str]:
