@@ -78,7 +78,7 @@ _HOW: Mapping[str, str] = {
     " Information",
     "slack_app_token": "is not set: make an app-level token (xapp-...) with the scope"
     " connections:write on your Slack app's page Basic Information",
-    "resume_secrets": 'is not set: make one with `python -c "import secrets;'
+    "resume_secrets": 'is not set: make one with `python3 -c "import secrets;'
     ' print(secrets.token_urlsafe(48))"` and keep it',
     "agents": "is not set: name your agents as module:attribute, such as examples.deployer:agent",
 }

@@ -144,6 +144,14 @@ async def test_a_token_that_slack_refuses_is_told_at_once(code: str) -> None:
         assert len(slack.calls.select("auth.test")) == 1
 
 
+async def test_an_app_token_that_slack_refuses_is_told_at_once() -> None:
+    async with LocalSlack() as slack:
+        settings = settings_for(slack, "socket", slack_app_token="xapp-1-A0WRONG-33-f00dfacade")
+        refusal = "SLACK_APP_TOKEN is refused by Slack: invalid_auth"
+        with pytest.raises(SettingsError, match=refusal):
+            await open_runtime(settings, agents=(), pauses=()).__aenter__()
+
+
 @pytest.mark.parametrize(
     "kind", [FaultKind.SERVER_ERROR, FaultKind.DROP_BEFORE, FaultKind.HTML, FaultKind.RATELIMITED]
 )
