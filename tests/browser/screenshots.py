@@ -91,9 +91,10 @@ async def _take_shelf(page: Page, folder: Path, name: str) -> None:
     high = await page.locator("#messages").evaluate("shown => shown.scrollHeight") + TOP
     await page.set_viewport_size({"width": size["width"], "height": high})
     for number, above in enumerate(range(0, high, PART), start=1):
-        clip = {"x": 0, "y": above, "width": size["width"], "height": min(PART, high - above)}
+        # Any: Playwright wants a type of its own, which is there only with the browser's lock.
+        clip: Any = {"x": 0, "y": above, "width": size["width"], "height": min(PART, high - above)}
         path = folder / f"{name}-{number:02}.png"
-        await page.screenshot(path=path, clip=clip, animations="disabled")  # type: ignore[arg-type]
+        await page.screenshot(path=path, clip=clip, animations="disabled")
 
 
 async def _take_forms(page: Page, people: LocalSlackClient, folder: Path, width: str) -> None:
