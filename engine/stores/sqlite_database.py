@@ -245,7 +245,10 @@ def _make_file(path: Path) -> None:
 
 
 def _prepare(connection: sqlite3.Connection, options: Options) -> None:
+    # At one moment: another process may be making the schema.
+    connection.execute("BEGIN")
     _check_version(connection, options.path)
+    connection.execute("COMMIT")
     _until_free(lambda: connection.execute("PRAGMA journal_mode = WAL").fetchone(), options.busy)
     # On macOS plain fsync does not reach the disk; elsewhere this changes nothing.
     connection.execute("PRAGMA fullfsync = 1")

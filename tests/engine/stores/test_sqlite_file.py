@@ -6,7 +6,7 @@ import os
 import sqlite3
 import stat
 import threading
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import timedelta
 from pathlib import Path
 from secrets import token_hex
@@ -17,7 +17,7 @@ from engine.errors import ConfigurationError, StoreUnavailableError, StoreVersio
 from engine.runs import Run
 from engine.store import RunFilter
 from engine.stores import MemoryStore, SqliteStore
-from engine.stores.sqlite_database import SCHEMA_VERSION
+from engine.stores.sqlite_database import SCHEMA_VERSION, Options, Tally, open_database
 from tests.contracts.play import LEASE, Play
 from tests.engine.stores.conftest import Opener
 from tests.factories import HeldClock, make_change, make_run
@@ -182,6 +182,24 @@ async def test_many_may_open_a_new_file_at_once(opened: Opener) -> None:
     for store in stores:
         for run in runs:
             assert (await store.load(run.id)).run == run
+
+
+async def test_a_file_that_becomes_a_store_while_it_is_looked_at_is_one(path: Path) -> None:
+    looked_at: list[str] = []
+
+    def make_it_a_store(statement: str) -> None:
+        if statement == "PRAGMA user_version" and not looked_at:
+            looked_at.append(statement)
+            # Where the one who looks keeps the file as it was, the other has to wait for that.
+            with suppress(sqlite3.OperationalError):
+                other = open_database(Options(str(path), timedelta(0)), Tally())
+                other.close()
+
+    store = SqliteStore(path, trace=make_it_a_store)
+
+    assert await store.next_due() is None
+    assert looked_at
+    await store.close()
 
 
 async def test_a_file_made_before_there_was_retention_is_given_what_that_needs(
