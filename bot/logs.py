@@ -15,6 +15,7 @@ from structlog.typing import Processor
 
 from engine.errors import HoldshortError
 from engine.guard import kind_of, text_of
+from engine.redaction import SECRET
 
 MASK = "[masked]"
 
@@ -57,7 +58,7 @@ class Mask:
         """Return the text without secrets."""
         for secret in self._known:
             text = text.replace(secret, MASK)
-        return _SHAPES.sub(MASK, text)
+        return SECRET.sub(MASK, _SHAPES.sub(MASK, text))
 
 
 class _MaskedFormatter(structlog.stdlib.ProcessorFormatter):

@@ -42,7 +42,8 @@ _PEM = (
     r"(?:(?:\s|\\[nr])*+[A-Za-z0-9+/=]{16,}+)*+(?:(?:\s|\\[nr])*+[A-Za-z0-9+/=]{1,15}+)?+"
     r"(?:(?:\s|\\[nr])*+-----END [A-Z0-9 ]{0,40}?PRIVATE KEY-----)?+"
 )
-_SECRET = re.compile("|".join([*_SHAPES, _PEM]))
+SECRET = re.compile("|".join([*_SHAPES, _PEM]))
+"""What looks like a key or a token, wherever it stands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ def mask(text: str, secrets: Iterable[str] = ()) -> str:
     known = sorted({one for one in secrets if len(one) >= _SHORTEST}, key=len, reverse=True)
     for one in known:
         text = text.replace(one, _stand_in(len(one)))
-    return _SECRET.sub(lambda found: _stand_in(len(found[0])), text)
+    return SECRET.sub(lambda found: _stand_in(len(found[0])), text)
 
 
 def _stand_in(size: int) -> str:
@@ -196,7 +197,7 @@ class _Redaction:
         return shown
 
     def _mask(self, text: str, at: str) -> Json:
-        if _SECRET.fullmatch(text):
+        if SECRET.fullmatch(text):
             return self._hide(text, at)
         shown = mask(text)
         if shown != text:

@@ -39,6 +39,8 @@ SECRETS = [
     "xoxb-1111-2222-AbCdEf",
     "xoxp-1111-2222-AbCdEf",
     "xoxe.xoxb-1-AbCdEf",
+    "sk-" + "aB3dE6gH9jK2mN5p",
+    "AKIA" + "ABCDEFGHIJKLMNOP",
     "xapp-1-A0-33-0123456789abcdef",
     TOKEN,
     TOKEN[:24],
