@@ -20,6 +20,7 @@ from statistics import median
 from engine.loops import run_loops
 from engine.store import Store
 from engine.stores import SqliteStore
+from engine.stores.redis_outlook import LOOK_EVERY_S
 from engine.worker import WorkerOptions
 from tests.bench.targets import Target
 from tests.bench.workload import Workload
@@ -41,7 +42,9 @@ def main() -> None:
     """Measure, print, and write."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--runs", type=int, default=100)
-    parser.add_argument("--idle", type=float, default=20.0, help="seconds of doing nothing")
+    parser.add_argument(
+        "--idle", type=float, default=2 * LOOK_EVERY_S, help="seconds of doing nothing"
+    )
     parser.add_argument("--take", help="take runs from a store until ended (for ourselves)")
     asked = parser.parse_args()
     if asked.take:

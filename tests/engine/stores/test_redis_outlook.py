@@ -120,6 +120,18 @@ async def test_on_a_cluster_too_one_look_serves_all(
     assert sent(*cluster.nodes) - before == len(EVERYWHERE)
 
 
+async def test_keys_of_two_places_are_refused_and_nothing_is_written(
+    clustered: RedisStore, cluster: Cluster
+) -> None:
+    keys = [place.key("meta") for place in EVERYWHERE[:2]]
+    size = [node.ask("DBSIZE") for node in cluster.nodes]
+
+    with pytest.raises(StoreUnavailableError):
+        await clustered._server.run("open", keys, "name", 2)
+
+    assert [node.ask("DBSIZE") for node in cluster.nodes] == size
+
+
 def test_a_cluster_is_asked_less_than_twice_a_second() -> None:
     assert len(EVERYWHERE) * 2 / LOOK_EVERY_S < 2  # each may need a PING before
 
