@@ -27,6 +27,7 @@ from engine.errors import (
     DeliveryError,
     DirectoryUnavailableError,
 )
+from engine.guard import describe_error
 from engine.identity import Directory, Group, Person
 from engine.ids import PersonId, Surroundings
 from engine.store import Store
@@ -189,7 +190,7 @@ def _load(name: str) -> tuple[Agent, ...]:
     except ConfigurationError:
         raise
     except (Exception, SystemExit) as error:
-        told = f"{type(error).__name__}: {_said_by(error)}"
+        told = describe_error(error)
         raise SettingsError([f"HOLDSHORT_AGENTS: {name} cannot be loaded: {told}"]) from error
     several = (made,) if isinstance(made, Agent) else made
     if not isinstance(several, list | tuple) or not all(isinstance(a, Agent) for a in several):
@@ -199,13 +200,6 @@ def _load(name: str) -> tuple[Agent, ...]:
     if not several:
         raise SettingsError([f"HOLDSHORT_AGENTS: {name} holds no Agent"])
     return tuple(several)
-
-
-def _said_by(error: BaseException) -> str:
-    try:
-        return str(error)
-    except Exception:  # noqa: BLE001 - somebody else's code
-        return "it does not say why"
 
 
 def _wire(

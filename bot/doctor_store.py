@@ -33,22 +33,14 @@ async def check_store(settings: Settings, clock: Clock) -> list[Finding]:
 
 
 async def _check_servers(address: RedisAddress, settings: Settings, clock: Clock) -> list[Finding]:
-    from engine.stores.redis_checks import (  # noqa: PLC0415 - redis-py takes long to import
-        Wanted,
-        check_identity,
-        check_rights,
-        check_servers,
-    )
+    # As in bot/stores.py: redis-py takes long to import.
+    from engine.stores.redis_checks import Wanted, examine  # noqa: PLC0415
     from engine.stores.redis_connection import open_writer  # noqa: PLC0415
 
     wanted = Wanted(settings.durability is Durability.RELAXED, settings.store_id)
     client = open_writer(address)
     try:
-        wrong = [
-            *await check_servers(client, wanted, clock),
-            *await check_rights(client),
-            *await check_identity(client, wanted),
-        ]
+        wrong = await examine(client, wanted, clock)
     except StoreUnavailableError as error:
         return [failure(CHECK, f"{address}: {error}", "start it, or put HOLDSHORT_STORE_URL right")]
     finally:

@@ -1,5 +1,7 @@
 """The store that the settings name: found, opened, and checked before anything is trusted to it."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from bot.logs import get_log
@@ -82,13 +84,7 @@ async def _open_redis(
 ) -> Store:
     # Only who uses it pays for it: redis-py takes a third of a second to import.
     from engine.stores.redis import RedisStore  # noqa: PLC0415
-    from engine.stores.redis_checks import (  # noqa: PLC0415
-        Wanted,
-        check_identity,
-        check_rights,
-        check_servers,
-        refuse_unfit,
-    )
+    from engine.stores.redis_checks import Wanted, examine, refuse_unfit  # noqa: PLC0415
     from engine.stores.redis_connection import open_listener, open_writer  # noqa: PLC0415
 
     wanted = Wanted(settings.durability is Durability.RELAXED, settings.store_id)
@@ -99,17 +95,9 @@ async def _open_redis(
         replicas=settings.store_replicas,
         on_undecodable=lambda error: around.report("store", error),
     )
-    try:
-        warnings = refuse_unfit(await check_servers(client, wanted, around.clock))
-        refuse_unfit(await check_rights(client))
-        refuse_unfit(await check_identity(client, wanted))
+    async with _closed_unless_good(store, address, called):
+        warnings = refuse_unfit(await examine(client, wanted, around.clock))
         identity = await store.identity()
-    except StoreUnavailableError as error:
-        await store.close()
-        raise _no_store(f"{address}: {error}", called) from None
-    except BaseException:
-        await store.close()
-        raise
     if settings.purpose is not Purpose.TERMINAL:
         for warning in warnings:
             _log.warning("the store may lose decisions", why=str(warning))
@@ -128,20 +116,25 @@ async def _open_known(address: RedisAddress, around: Surroundings, called: str) 
         lambda: open_listener(address),
         on_undecodable=lambda error: around.report("store", error),
     )
+    async with _closed_unless_good(store, address, called):
+        if await is_new(client):
+            raise _no_store(f"{address} holds none", called)
+        await store.identity()
+    return store
+
+
+@asynccontextmanager
+async def _closed_unless_good(
+    store: Store, address: RedisAddress, called: str
+) -> AsyncIterator[None]:
     try:
-        new = await is_new(client)
-        if not new:
-            await store.identity()
+        yield
     except StoreUnavailableError as error:
         await store.close()
         raise _no_store(f"{address}: {error}", called) from None
     except BaseException:
         await store.close()
         raise
-    if new:
-        await store.close()
-        raise _no_store(f"{address} holds none", called)
-    return store
 
 
 def _no_store(why: str, called: str) -> SettingsError:

@@ -3,13 +3,13 @@
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Self, get_args
 
 from engine.errors import InvalidAgentDefinitionError, UnknownAgentError
 from engine.identity import OWNER, Approvers
 from engine.ids import OpId, PersonId, RunId
 from engine.policy import Policy, PolicyContext, check_policy
-from engine.runs import Replay
+from engine.runs import Replay, Run
 from engine.schema import Json, digest_of
 from engine.tickets import Risk
 
@@ -34,6 +34,18 @@ class RunScope:
     requester: PersonId
     context: Json
     op: OpId | None = None
+
+    @classmethod
+    def of(cls, run: Run, op: OpId | None = None) -> Self:
+        """Return what may be known of a run."""
+        return cls(
+            run=run.id,
+            agent=run.agent,
+            owner=run.owner,
+            requester=run.requester,
+            context=run.context,
+            op=op,
+        )
 
 
 @dataclass(frozen=True, slots=True)

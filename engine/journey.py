@@ -47,15 +47,7 @@ class Journey:
 
     def scope(self, call: CallId | None = None) -> RunScope:
         """Return what a tool may know of the run; of one call, with the name of its effect."""
-        run = self.run
-        return RunScope(
-            run=run.id,
-            agent=run.agent,
-            owner=run.owner,
-            requester=run.requester,
-            context=run.context,
-            op=operation(run, call) if call else None,
-        )
+        return RunScope.of(self.run, operation(self.run, call) if call else None)
 
     async def commit(self, transition: Transition) -> bool:
         """Commit a transition of the present run; False where it had nothing to change."""

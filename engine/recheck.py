@@ -61,7 +61,7 @@ class Recheck:
 
     async def _check(self, run: Run, ticket: ResumeTicket, arguments: dict[str, Json]) -> Edit:
         tool, agent = ticket.target.tool, self._agents.get(run.agent)
-        async with self._shelf.open(agent, _scope(run)) as toolbox:
+        async with self._shelf.open(agent, RunScope.of(run)) as toolbox:
             gate = Gate(run, agent, toolbox)
             if tool not in toolbox.names:
                 raise TicketMismatchError("fingerprint")
@@ -99,13 +99,3 @@ def _call(run: Run, ticket: ResumeTicket) -> ToolCall:
     if run.batch is None:
         raise TicketMismatchError("call")
     return run.batch.call(ticket.target.call)
-
-
-def _scope(run: Run) -> RunScope:
-    return RunScope(
-        run=run.id,
-        agent=run.agent,
-        owner=run.owner,
-        requester=run.requester,
-        context=run.context,
-    )

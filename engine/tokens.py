@@ -21,7 +21,7 @@ from engine.errors import (
     TokenFault,
 )
 from engine.identity import Via
-from engine.ids import ApprovalId, RunId, TokenId
+from engine.ids import ApprovalId, RunId
 from engine.schema import Frozen
 from engine.tickets import ResumeTicket
 
@@ -66,11 +66,6 @@ class TokenClaims(Frozen):
     def approval_id(self) -> ApprovalId:
         """Return the ticket pointed at."""
         return ApprovalId(self.approval)
-
-    @property
-    def token_id(self) -> TokenId:
-        """Return the id that ties this token to one state of the ticket."""
-        return TokenId(self.token)
 
 
 def to_ms(moment: datetime) -> int:

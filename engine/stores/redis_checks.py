@@ -105,6 +105,20 @@ class Facts:
     skew: timedelta
 
 
+async def examine(client: Client, wanted: Wanted, clock: Clock) -> tuple[Finding, ...]:
+    """Return all that is wrong: with the servers, the user's rights, and which store it is.
+
+    Raises:
+        StoreUnavailableError: a server did not answer, or refused the user.
+
+    """
+    return (
+        *await check_servers(client, wanted, clock),
+        *await check_rights(client),
+        *await check_identity(client, wanted),
+    )
+
+
 async def check_servers(client: Client, wanted: Wanted, clock: Clock) -> tuple[Finding, ...]:
     """Return what is wrong with the server, or with each master of the Cluster.
 

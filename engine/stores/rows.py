@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -18,6 +18,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _EVENTS = TypeAdapter(tuple[RunEvent, ...])
 
+T = TypeVar("T")
 Row = tuple[Any, ...]
 OnUndecodable = Callable[[UndecodableRecordError], None]
 
@@ -44,10 +45,7 @@ def read_run(run: RunId, body: str) -> Run:
         UndecodableRecordError: it is of an unknown version, or damaged.
 
     """
-    try:
-        return Run.model_validate_json(body)
-    except ValidationError as error:
-        raise _undecodable(run, "the run", error) from error
+    return _decoded(Run.model_validate_json, body, run, "the run")
 
 
 def read_ticket(run: RunId, body: str) -> ResumeTicket:
@@ -57,10 +55,7 @@ def read_ticket(run: RunId, body: str) -> ResumeTicket:
         UndecodableRecordError: it is of an unknown version, or damaged.
 
     """
-    try:
-        return ResumeTicket.model_validate_json(body)
-    except ValidationError as error:
-        raise _undecodable(run, "a ticket", error) from error
+    return _decoded(ResumeTicket.model_validate_json, body, run, "a ticket")
 
 
 def write_events(events: tuple[RunEvent, ...]) -> str:
@@ -75,10 +70,7 @@ def read_events(run: RunId, body: str) -> tuple[RunEvent, ...]:
         UndecodableRecordError: one is of an unknown kind, or damaged.
 
     """
-    try:
-        return _EVENTS.validate_json(body)
-    except ValidationError as error:
-        raise _undecodable(run, "its events", error) from error
+    return _decoded(_EVENTS.validate_json, body, run, "its events")
 
 
 def read_record(run: RunId, row: Row) -> Record:
@@ -102,10 +94,9 @@ def read_receipt(run: RunId, body: str | None) -> Receipt | None:
         UndecodableRecordError: it is of an unknown version, or damaged.
 
     """
-    try:
-        return None if body is None else Receipt.model_validate_json(body)
-    except ValidationError as error:
-        raise _undecodable(run, "a card's receipt", error) from error
+    if body is None:
+        return None
+    return _decoded(Receipt.model_validate_json, body, run, "a card's receipt")
 
 
 def read_card(row: Row) -> Card:
@@ -181,6 +172,13 @@ class Readable:
         self._known.add(name)
         if self._report is not None:
             self._report(error)
+
+
+def _decoded(decode: Callable[[str], T], body: str, run: RunId, what: str) -> T:
+    try:
+        return decode(body)
+    except ValidationError as error:
+        raise _undecodable(run, what, error) from error
 
 
 def _undecodable(run: str, what: str, error: ValueError) -> UndecodableRecordError:

@@ -124,3 +124,15 @@ CREATE TABLE IF NOT EXISTS probes (
     id INTEGER PRIMARY KEY,
     at INTEGER NOT NULL
 ) STRICT;
+
+-- Every priority at which a run is claimable, highest first, found along the index.
+CREATE VIEW IF NOT EXISTS priorities AS
+WITH RECURSIVE step (priority) AS (
+    SELECT max(priority) FROM runs INDEXED BY runs_queue WHERE status = 'queued' AND blocked = 0
+    UNION ALL
+    SELECT (
+        SELECT max(runs.priority) FROM runs INDEXED BY runs_queue
+        WHERE status = 'queued' AND blocked = 0 AND runs.priority < step.priority
+    ) FROM step WHERE step.priority IS NOT NULL
+)
+SELECT priority FROM step;

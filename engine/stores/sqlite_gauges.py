@@ -10,14 +10,6 @@ from engine.stores.sqlite_database import Database
 # One statement, so one moment. A claimed run is found among those that are not ready before later,
 # one priority after another, so that runs nobody holds are not read.
 _GAUGES = """
-WITH RECURSIVE priorities (priority) AS (
-    SELECT max(priority) FROM runs INDEXED BY runs_queue WHERE status = 'queued' AND blocked = 0
-    UNION ALL
-    SELECT (
-        SELECT max(runs.priority) FROM runs INDEXED BY runs_queue
-        WHERE status = 'queued' AND blocked = 0 AND runs.priority < priorities.priority
-    ) FROM priorities WHERE priorities.priority IS NOT NULL
-)
 SELECT
     (SELECT count(*) FROM runs INDEXED BY runs_status WHERE status = 'queued'),
     (SELECT total((

@@ -82,14 +82,6 @@ SELECT number, wanted, due_at FROM cards INDEXED BY cards_behind
 WHERE wanted > shown ORDER BY due_at
 """
 _NEXT_READY = """
-WITH RECURSIVE priorities (priority) AS (
-    SELECT max(priority) FROM runs INDEXED BY runs_queue WHERE status = 'queued' AND blocked = 0
-    UNION ALL
-    SELECT (
-        SELECT max(runs.priority) FROM runs INDEXED BY runs_queue
-        WHERE status = 'queued' AND blocked = 0 AND runs.priority < priorities.priority
-    ) FROM priorities WHERE priorities.priority IS NOT NULL
-)
 SELECT min((
     SELECT ready_at FROM runs INDEXED BY runs_queue
     WHERE status = 'queued' AND blocked = 0 AND runs.priority = priorities.priority

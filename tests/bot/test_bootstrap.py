@@ -86,7 +86,7 @@ def test_agents_are_found_beside_the_operator_in_every_form(
         ("agents_of_this_test:something", "is neither an Agent"),
         ("agents_of_this_test:nothing", "holds no Agent"),
         ("agents_of_this_test:exiting", "cannot be loaded: SystemExit: 7"),
-        ("agents_of_this_test:speechless", "RuntimeError: it does not say why"),
+        ("agents_of_this_test:speechless", "RuntimeError: its text cannot be read"),
     ],
 )
 def test_what_leads_to_no_agent_is_one_line(agents_module: str, name: str, why: str) -> None:

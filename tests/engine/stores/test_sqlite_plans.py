@@ -43,8 +43,8 @@ ALLOWED = {
         "sqlite_reads._BEHIND",
         "SCAN cards",
     ): "along the index of those behind, and stops at the first",
-    ("sqlite_reads._NEXT_READY", "SCAN priorities"): "the few priorities there are",
-    ("sqlite_gauges._GAUGES", "SCAN priorities"): "the few priorities there are",
+    ("sqlite_reads._NEXT_READY", "SCAN step"): "the few priorities there are",
+    ("sqlite_gauges._GAUGES", "SCAN step"): "the few priorities there are",
     (
         "sqlite_gauges._GAUGES",
         "SCAN runs",
