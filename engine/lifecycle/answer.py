@@ -18,6 +18,7 @@ from engine.errors import (
 from engine.events import VoteCast
 from engine.identity import SYSTEM, Actor, Claimant, Vote, judge
 from engine.ids import ApprovalId, Moment, Ref, RunId
+from engine.lifecycle.denials import with_denial
 from engine.lifecycle.draft import Draft
 from engine.lifecycle.propose import told
 from engine.lifecycle.seal import check_open, sealed
@@ -215,6 +216,7 @@ def _apply(draft: Draft, ticket: ResumeTicket, resolution: Resolution) -> None:
         case Allow():
             draft.move_call(call, CallCause.ALLOW)
         case Deny(reason=reason):
+            draft.set(denials=with_denial(draft.run.denials, call))
             draft.give_result(call, _blocked(call, reason), CallCause.DENY)
         case Answer(value=value):
             result = told(call, CallOutcome.SUCCEEDED, value)
