@@ -7,7 +7,7 @@ from typing import Annotated, NoReturn
 import typer
 from typer.exceptions import TyperException
 
-from bot.cli import purge, runs
+from bot.cli import purge, rules, runs
 
 _PORT = 8786
 
@@ -22,6 +22,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(runs.app, name="runs")
+app.add_typer(rules.app, name="rules")
 app.command()(purge.purge)
 
 Ref = Annotated[str, typer.Argument(help="The six characters on the card.", metavar="REF")]
