@@ -23,7 +23,9 @@ HIDDEN = "**********"
 """What stands for a value that rules cannot look at (pydantic's mask of a secret)."""
 
 _ABSENT = object()
+_ANYTHING = "*"
 _KEPT = 4096
+_MAX_DIGITS = 400
 _OPERATORS = ("!=~", "!=", "!~", "=~", "<=", ">=", "=", "~", "<", ">")
 _NUMERIC = ("<=", ">=", "<", ">")
 _NAME = re.compile(r"[A-Za-z_][\w-]*")
@@ -39,14 +41,19 @@ class TextPattern:
     """A pattern for a text: exact, a glob (``*``, ``?``, ``[a-z]``), or ``/a regex/`` (``/i``)."""
 
     text: str
-    anywhere: SchemaValidator
-    whole: SchemaValidator
+    anywhere: SchemaValidator | None
+    whole: SchemaValidator | None
+    """None for an exact text, and for the glob that matches all."""
 
     def matches(self, text: str, *, sure: bool) -> bool:
         """Tell whether a text matches; a regex has to match all of it where it must be ``sure``."""
         kind = self.whole if sure else self.anywhere
-        # A lone surrogate is no text to the matcher.
-        return kind.isinstance_python(text.encode("utf-8", "replace").decode())
+        if kind is None:
+            return self.text in {text, _ANYTHING}
+        if not text.isascii():
+            # A lone surrogate is no text to the matcher.
+            text = text.encode("utf-8", "replace").decode()
+        return kind.isinstance_python(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +73,8 @@ class Condition:
 
     def holds(self, arguments: Json, *, sure: bool) -> bool:
         """Tell whether a call's arguments fit."""
-        fits = [self._fits(leaf, sure=sure) for leaf in _leaves(arguments, self.path)]
-        return bool(fits) and all(fits) if sure else any(fits)
+        fits = (self._fits(leaf, sure=sure) for leaf in _leaves(arguments, self.path))
+        return next(fits, False) and all(fits) if sure else any(fits)
 
     @property
     def _negated(self) -> bool:
@@ -103,8 +110,9 @@ def read_pattern(text: str) -> TextPattern:
         raise InvalidRuleError(f"a pattern has 1 to {MAX_PATTERN:,} characters")
     if text.startswith("/"):
         return _regex(text)
-    body = _glob(text) if set(text) & set("*?[") else _literal(text)
-    whole = _compile(rf"\A(?s:{body})\z", text)
+    if text == _ANYTHING or not set(text) & set("*?["):
+        return TextPattern(text, None, None)
+    whole = _compile(rf"\A(?s:{_glob(text)})\z", text)
     return TextPattern(text, whole, whole)
 
 
@@ -278,6 +286,8 @@ def _text_of(value: object) -> str:
 
 def _number(value: object) -> Decimal | None:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
+        return None
+    if isinstance(value, str) and len(value) > _MAX_DIGITS:
         return None
     try:
         number = Decimal(str(value))
