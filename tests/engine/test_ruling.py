@@ -9,16 +9,20 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart
 from pydantic_ai.models.function import AgentInfo, FunctionModel
 
 from engine import Agent, Allow, Run, RunStatus, ask_human
+from engine.agents import RunScope
 from engine.errors import (
     IdempotencyConflictError,
     InvalidAgentDefinitionError,
     InvalidRuleError,
 )
 from engine.events import CallGated, CallTightened
-from engine.gate import plain
+from engine.gate import Recheck, plain
+from engine.ids import CallId, RunId
 from engine.patterns import HIDDEN
 from engine.policy import Verdict
 from engine.rules import Rule, RuleBook
+from engine.runs import ToolCall
+from engine.tools import Toolbox
 from tests.engine.scripted import (
     ALICE,
     Call,
@@ -39,6 +43,7 @@ NO_PROD = Rule(
     id="no-prod", verdict="deny", tool="deploy", when=('env = "prod"',), reason="not on Fridays"
 )
 ASK_PROD = Rule(id="ask-prod", verdict="ask", tool="deploy", when=('env = "prod"',))
+RUN = RunScope(RunId("run_1"), "a", ALICE, ALICE, None)
 LET = Rule(id="let", verdict="allow", tool="*")
 
 
@@ -229,6 +234,8 @@ class TestAgain:
         (tightened,) = await facts(on, run, CallTightened)
         assert (tightened.verdict, tightened.rule) == (Verdict.ASK, "late")
         (ticket,) = run.tickets
+        assert run.batch is not None
+        assert run.batch.call(ticket.target.call).verdict is Verdict.ASK
         await engine.resume(on.token(run.id, ticket.approval), Allow(), actor=person(ALICE))
         await engine.tick()
         assert on.ledger.effects == ["deploy 1 prod", "refund 7"]
@@ -242,12 +249,23 @@ class TestAgain:
     async def test_a_call_whose_turn_comes_in_the_same_commit_is_looked_at_too(self) -> None:
         refund: Call = ("refund", {"order": 7})
         on, run = await self.approved([PROD, refund], asks="one_by_one")
-        never = Rule(id="late", verdict="deny", tool="refund", when=("order = 7",))
-        engine = redeployed(on, agent(on.ledger, [PROD], rules=[never], asks="one_by_one"))
+        rules = [
+            Rule(id=f"late {order}", verdict="deny", tool="refund", when=(f"order = {order}",))
+            for order in (6, 7)
+        ]
+        engine = redeployed(on, agent(on.ledger, [PROD], rules=rules, asks="one_by_one"))
         await advance(engine)
         assert on.ledger.effects == ["deploy 1 prod"]
         (tightened,) = await facts(on, run, CallTightened)
-        assert tightened.rule == "late"
+        assert tightened.rule == "late 7"
+
+    async def test_a_call_that_was_not_looked_at_counts_as_fitting_what_denies(self) -> None:
+        call = ToolCall(id=CallId("1.0"), provider_id="p", tool="refund", digest="d")
+        never = Rule(verdict="deny", tool="refund", when=("order = 7",))
+        unprepared = Recheck("a", (RuleBook((never,)),), Toolbox({}, frozenset(), RUN))
+        ruling = unprepared.tightened(call)
+        assert ruling is not None
+        assert ruling.verdict is Verdict.DENY
 
     async def test_arguments_that_fit_the_tool_no_more_are_still_held_against_the_rules(
         self,
