@@ -16,14 +16,26 @@ from bot.logs import get_log
 from bot.replies import FOR_SLACK, form_refused, form_too_late, old_button
 from engine import Allow, AlreadyDecidedError, Decision, Deny
 from engine.cards import TicketNotice
-from engine.errors import HoldshortError, StoreUnavailableError, WrongDecisionError
+from engine.errors import (
+    EditFault,
+    EditRefusedError,
+    HoldshortError,
+    StoreUnavailableError,
+    WrongDecisionError,
+)
 from engine.tickets import RemoteInput, accepted_kinds
-from notifiers import answer_form, deny_form, review_form
+from notifiers import answer_form, can_edit, deny_form, edit_form, review_form
 
 View = dict[str, object]
 Form = Callable[..., View]
 TRIGGER_S = 3.0
 """A trigger id lives this long (bolt-python, docs/english/concepts/opening-modals.md)."""
+_KINDS: dict[Form, str] = {
+    deny_form: "deny",
+    answer_form: "answer",
+    review_form: "allow",
+    edit_form: "allow",
+}
 EXPIRED = "expired_trigger_id"
 _LATE = frozenset({EXPIRED, "exchanged_trigger_id", "invalid_trigger_id", "TimeoutError"})
 _log = get_log(__name__)
@@ -56,6 +68,10 @@ class Buttons:
     async def review(self, press: Press, ack: AsyncAck) -> None:
         """Open the review of all arguments."""
         await self._open(press, ack, review_form)
+
+    async def edit(self, press: Press, ack: AsyncAck) -> None:
+        """Open the form to change the arguments and approve them."""
+        await self._open(press, ack, edit_form)
 
     async def unknown(self, press: Press, ack: AsyncAck) -> None:
         """Answer a button that we do not know, so that no press goes unanswered."""
@@ -129,6 +145,10 @@ def why_closed(notice: TicketNotice) -> HoldshortError | None:
 
 def _why_not_this(notice: TicketNotice, form: Form) -> HoldshortError | None:
     """Refuse a form for another kind of ticket: its button was not on this card."""
-    kind = {deny_form: "deny", answer_form: "answer", review_form: "allow"}[form]
+    kind = _KINDS[form]
     accepted = accepted_kinds(notice.target)
-    return None if kind in accepted else WrongDecisionError(kind, accepted)
+    if kind not in accepted:
+        return WrongDecisionError(kind, accepted)
+    if form is edit_form and not can_edit(notice):
+        return EditRefusedError(EditFault.NOT_EDITABLE, notice.target.tool)
+    return None

@@ -43,7 +43,7 @@ class Desk:
         """
         log = _log.bind(actor=actor.key, decision=decision.kind)
         try:
-            key = self.engine.answer_key(token, decision, actor)
+            key = self.engine.answers.key(token, decision, actor)
             done = await self.engine.resume(token, decision, actor=actor, idempotency_key=key)
         except HoldshortError as error:
             log.warning("an answer was not taken", error=type(error).__name__, why=str(error))

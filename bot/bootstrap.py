@@ -1,6 +1,7 @@
 """The composition root: from the settings to a running engine, and nothing is wired elsewhere."""
 
 import asyncio
+import contextlib
 import importlib
 import sys
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
@@ -18,7 +19,7 @@ from bot.logs import report_fault
 from bot.metered_store import MeteredStore
 from bot.metrics import Meters
 from bot.named import check_named
-from bot.settings import Purpose, Settings, SettingsError, proxy_for
+from bot.settings import Purpose, Settings, SettingsError, SlackMode, proxy_for
 from bot.stores import open_store, try_store
 from engine import Actor, Agent, RunEngine, Via
 from engine.cards import Notice, Notifier, Receipt
@@ -189,15 +190,24 @@ def _load(name: str) -> tuple[Agent, ...]:
         made = found() if callable(found) and not isinstance(found, Agent) else found
     except ConfigurationError:
         raise
-    except Exception as error:
-        told = f"{type(error).__name__}: {error}"
+    except (Exception, SystemExit) as error:
+        told = f"{type(error).__name__}: {_said_by(error)}"
         raise SettingsError([f"HOLDSHORT_AGENTS: {name} cannot be loaded: {told}"]) from error
     several = (made,) if isinstance(made, Agent) else made
     if not isinstance(several, list | tuple) or not all(isinstance(a, Agent) for a in several):
         raise SettingsError(
             [f"HOLDSHORT_AGENTS: {name} is neither an Agent, nor Agents, nor a function of them"]
         )
+    if not several:
+        raise SettingsError([f"HOLDSHORT_AGENTS: {name} holds no Agent"])
     return tuple(several)
+
+
+def _said_by(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001 - somebody else's code
+        return "it does not say why"
 
 
 def _wire(
@@ -231,8 +241,29 @@ async def _open_slack(
     async with aiohttp.ClientSession(trust_env=False, timeout=timeout) as session:
         client = make_client(settings, session)
         identity = await _introduce(client, pauses)
+        await _check_app_token(client, settings)
         directory = SlackDirectory(client, identity, around.clock)
         yield SlackSide(client, session, identity, directory)
+
+
+async def _check_app_token(client: AsyncWebClient, settings: Settings) -> None:
+    """Open no socket, but ask for one: a wrong token would be tried again and again.
+
+    Raises:
+        SettingsError: Slack does not accept the token.
+
+    """
+    token = settings.slack_app_token
+    serves = settings.purpose is not Purpose.TERMINAL
+    if not serves or settings.slack_mode is not SlackMode.SOCKET or token is None:
+        return
+    with contextlib.suppress(TimeoutError, aiohttp.ClientError):
+        try:
+            await client.apps_connections_open(app_token=token.get_secret_value())
+        except SlackApiError as error:
+            why = error_code(error)
+            if why in _REFUSED:
+                raise SettingsError([f"SLACK_APP_TOKEN is refused by Slack: {why}"]) from None
 
 
 def make_client(settings: Settings, session: aiohttp.ClientSession) -> AsyncWebClient:

@@ -5,6 +5,7 @@ from typing import assert_never
 from engine.entries import CallOutcome
 from engine.events import (
     AnswerRefused,
+    ArgumentsEdited,
     CallDropped,
     CallFinished,
     CallGated,
@@ -32,7 +33,7 @@ from notifiers.wording import short_digest
 
 _RunFact = RunStarted | CancelRequested | RunSucceeded | RunFailed | RunCancelled
 _JudgedFact = CallGated | CallTightened | CallRejected | CallDropped | CallNotAsked
-_TicketFact = TicketOpened | TicketClosed | VoteCast | AnswerRefused
+_TicketFact = TicketOpened | TicketClosed | VoteCast | ArgumentsEdited | AnswerRefused
 
 _VERDICTS = {
     Verdict.ALLOW: "is allowed",
@@ -67,7 +68,7 @@ def _tell(fact: Fact) -> str:
     match fact:
         case RunStarted() | CancelRequested() | RunSucceeded() | RunFailed() | RunCancelled():
             return _tell_run(fact)
-        case TicketOpened() | TicketClosed() | VoteCast() | AnswerRefused():
+        case TicketOpened() | TicketClosed() | VoteCast() | ArgumentsEdited() | AnswerRefused():
             return _tell_ticket(fact)
         case CallGated() | CallTightened() | CallRejected() | CallDropped() | CallNotAsked():
             return _tell_judged(fact)
@@ -133,6 +134,10 @@ def _tell_ticket(fact: _TicketFact) -> str:
         case VoteCast():
             actor = tell_actor(fact.vote.actor)
             return f"allowed by {actor}: {fact.votes} of {fact.needed}"
+        case ArgumentsEdited(actor=actor, before=before, after=after, voided=voided):
+            void = f"; votes before that do not count ({voided:,})" if voided else ""
+            forms = f"{short_digest(before)} to {short_digest(after)}"
+            return f"{tell_actor(actor)} edits its arguments ({forms}){void}"
         case AnswerRefused():
             why = fact.refusal.value.replace("_", " ")
             return f"{tell_actor(fact.actor)} tried to {fact.decision} and may not ({why})"

@@ -27,14 +27,16 @@ class Health:
 
 
 def store_check(engine: RunEngine) -> Check:
-    """Return the check that the store answers."""
+    """Return the check that the store would take a change."""
 
     async def check() -> str:
         try:
             async with asyncio.timeout(STORE_TIMEOUT_S):
-                await engine.store.next_due()
-        except (HoldshortError, TimeoutError) as error:
-            return f"does not answer ({type(error).__name__})"
+                await engine.store.check()
+        except HoldshortError as error:
+            return str(error)
+        except TimeoutError:
+            return "the store is not available: it did not answer in time"
         return ""
 
     return check

@@ -118,8 +118,17 @@ def _typed(values: Json) -> list[tuple[str, str]]:
     found = []
     for block, inputs in values.items():
         if isinstance(inputs, dict):
-            found += [(block, _text(one, "value")) for one in inputs.values()]
+            found += [(block, _put_in(one)) for one in inputs.values()]
     return found
+
+
+def _put_in(state: object) -> str:
+    """Return what stands in an input: typed, picked, or the value of the option chosen.
+
+    https://docs.slack.dev/reference/interaction-payloads/view-interactions-payload
+    """
+    chosen = _text(_part(state, "selected_option"), "value")
+    return _text(state, "value") or _text(state, "selected_date") or chosen
 
 
 def _part(body: object, name: str) -> Json:

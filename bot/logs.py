@@ -14,6 +14,7 @@ import structlog
 from structlog.typing import Processor
 
 from engine.errors import HoldshortError
+from engine.guard import kind_of, text_of
 
 MASK = "[masked]"
 
@@ -118,8 +119,8 @@ def report_fault(part: str, error: Exception) -> None:
     get_log("holdshort").warning(
         "fault",
         part=part,
-        error=type(error).__name__,
-        detail=str(error),
+        error=kind_of(error),
+        detail=text_of(error),
         exc_info=unforeseen,
     )
 

@@ -12,7 +12,7 @@ from engine.errors import ClaimLostError, CommitConflictError, StoreUnavailableE
 from engine.events import RunEvent
 from engine.ids import ApprovalId, Ref, RunId
 from engine.runs import Run
-from engine.store import Change, Claim, Done, Found, Gauges, Loaded, Page, RunFilter, Store
+from engine.store import Change, Claim, Done, Found, Gauges, Loaded, Page, Parcel, RunFilter, Store
 
 
 class MeteredStore:
@@ -25,10 +25,6 @@ class MeteredStore:
         """Take the store and the meters."""
         self.inner = inner
         self._meters = meters
-
-    def shard(self, key: str) -> str:
-        """Pass on."""
-        return self.inner.shard(key)
 
     async def commit(self, change: Change, claim: Claim | None = None) -> Done:
         """Pass on, and count what it did."""
@@ -138,6 +134,11 @@ class MeteredStore:
         with self._errors():
             return await self.inner.next_due()
 
+    async def check(self) -> None:
+        """Pass on."""
+        with self._errors():
+            await self.inner.check()
+
     async def gauges(self) -> Gauges:
         """Pass on."""
         with self._errors():
@@ -147,6 +148,16 @@ class MeteredStore:
         """Pass on."""
         with self._errors():
             return await self.inner.purge(older_than, limit, dry_run=dry_run)
+
+    async def pack(self, run: RunId) -> Parcel:
+        """Pass on."""
+        with self._errors():
+            return await self.inner.pack(run)
+
+    async def unpack(self, parcel: Parcel) -> None:
+        """Pass on."""
+        with self._errors():
+            await self.inner.unpack(parcel)
 
     async def close(self) -> None:
         """Pass on."""

@@ -1,4 +1,7 @@
-"""The forms: a reason, an answer, a review page by page. Who submits is judged, not who opened."""
+"""The forms: a reason, an answer, an edit, a review page by page. Who submits is judged, not who opened."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from slack_bolt.context.ack.async_ack import AsyncAck
 
@@ -6,19 +9,37 @@ from bot.actions import why_closed
 from bot.answers import Desk, Outcome
 from bot.interactions import Place, Submission
 from bot.replies import FOR_SLACK, old_button, refused, slow_store
-from engine import Allow, Answer, Decision, Deny
+from engine import Allow, Answer, Decision, Deny, Recorded, Via
 from engine.cards import TicketNotice
 from engine.errors import (
     DirectoryUnavailableError,
+    EditRefusedError,
     HoldshortError,
     InvalidAnswerError,
+    InvalidArgumentsError,
     InvalidResumeTokenError,
     StoreError,
 )
-from notifiers import FormMeta, names, pages, read_meta, review_form
+from notifiers import (
+    FormMeta,
+    inputs_of,
+    names,
+    pages,
+    read_inputs,
+    read_meta,
+    review_form,
+)
 
-_KEEP_TYPED = (InvalidAnswerError, StoreError, DirectoryUnavailableError)
+_KEEP_TYPED = (InvalidAnswerError, EditRefusedError, StoreError, DirectoryUnavailableError)
 """What the same person can put right by changing their words, or by sending them again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mistakes:
+    """What is wrong with edited arguments, and the block of the input of each."""
+
+    error: InvalidArgumentsError
+    blocks: Mapping[str, str]
 
 
 class Forms:
@@ -54,6 +75,29 @@ class Forms:
         else:
             await self._approve(form, meta, ack)
 
+    async def edit(self, form: Submission, ack: AsyncAck) -> None:
+        """Record an Allow of the arguments as they were edited."""
+        meta = await self._meta(form, ack)
+        if meta is None:
+            return
+        outcome = await self._desk.attempt(self._edited(form, meta)).soon()
+        errors = _errors(form, outcome)
+        if errors:
+            await ack(response_action="errors", errors=errors)
+            return
+        await ack()
+        await self._desk.tell(_place(form, meta), _recorded(outcome))
+
+    async def _edited(self, form: Submission, meta: FormMeta) -> Recorded | Mistakes:
+        token = meta.token.get_secret_value()
+        editing = await self._desk.engine.answers.editing(token, Via.SLACK)
+        inputs = inputs_of(editing.notice)
+        try:
+            arguments = read_inputs(inputs, editing.arguments, form.typed)
+            return await self._desk.record(token, Allow(arguments=arguments), form.actor)
+        except InvalidArgumentsError as error:
+            return Mistakes(error, {one.field.name: one.block for one in inputs})
+
     async def unknown(self, form: Submission, ack: AsyncAck) -> None:
         """Answer a form that we do not know."""
         await ack()
@@ -86,6 +130,23 @@ class Forms:
             await ack()
             await self._desk.tell(form.place, error)
             return None
+
+
+def _errors(form: Submission, outcome: Outcome | Mistakes | None) -> dict[str, str]:
+    """Return what to say under which input, so that nothing has to be put in again; or nothing."""
+    first = min(form.typed, default=names.EDIT_BLOCK)
+    if isinstance(outcome, Mistakes):
+        faults = outcome.error.faults
+        return {
+            outcome.blocks.get(name, first): refused(InvalidAnswerError(what), FOR_SLACK)
+            for name, what in faults
+        }
+    again = _again(outcome)
+    return {first: again} if again else {}
+
+
+def _recorded(outcome: Outcome | Mistakes | None) -> Outcome | None:
+    return outcome.error if isinstance(outcome, Mistakes) else outcome
 
 
 def _next_page(notice: TicketNotice, meta: FormMeta) -> dict[str, object]:

@@ -15,6 +15,7 @@ from engine.errors import (
     ConfigurationError,
     DeliveryError,
     DirectoryUnavailableError,
+    EditRefusedError,
     HoldshortError,
     IdempotencyConflictError,
     InvalidAnswerError,
@@ -297,8 +298,9 @@ def _(error: RunNotFoundError, words: Words, reader: str = "") -> str:  # noqa: 
     return f"Nothing here goes by {words.inert(error.name)}. See {words.command('list')}"
 
 
-@refused.register
-def _(error: InvalidRunStateError, words: Words, reader: str = "") -> str:  # noqa: ARG001
+@refused.register(EditRefusedError)
+@refused.register(InvalidRunStateError)
+def _(error: HoldshortError, words: Words, reader: str = "") -> str:  # noqa: ARG001
     said = words.inert(str(error), _SENTENCE)
     return f"{said[:1].upper()}{said[1:]}; nothing changed."
 

@@ -21,7 +21,7 @@ from bot.slack_app import make_app
 from bot.slack_check import SlackCheck
 from bot.slack_requests import MAX_BODY_BYTES, SignatureCheck
 from bot.sockets import Pace, SocketLine
-from bot.stopping import told_to_stop
+from bot.stopping import end_without_user_code, told_to_stop
 from bot.tasks import Patience, Tasks
 from bot.web_routes import Routes
 from bot.whispers import Whispers
@@ -43,6 +43,7 @@ class Limits:
         patience: A person's press.
         drain: Running tools, once told to stop.
         goodbye: Listeners that still have something to say, once the tools have ended.
+        leave: User code that has not ended once all is closed; then the process ends without it.
         socket: How the socket is watched.
         lease: How long a claim lasts without a heartbeat: so long a lost process's runs wait.
 
@@ -51,6 +52,7 @@ class Limits:
     patience: Patience = field(default_factory=Patience)
     drain: float = 25.0
     goodbye: float = 5.0
+    leave: float = 2.0
     socket: Pace = field(default_factory=Pace)
     lease: float = 10.0
 
@@ -133,8 +135,10 @@ class Bot:
         if not self._loops.done():
             _log.warning("tools were still running; their runs go on elsewhere, or are asked about")
         self._loops.cancel()
-        (ended,) = await asyncio.gather(self._loops, return_exceptions=True)
-        if isinstance(ended, Exception):
+        # User code may swallow its cancelling, or sit in a thread that nothing can interrupt.
+        await asyncio.wait({self._loops}, timeout=self._limits.leave)
+        ended = None if _unended(self._loops) else self._loops.exception()
+        if ended is not None:
             _log.error("the engine's loops failed", exc_info=ended)
 
     def _slack_app(self, slack: SlackSide) -> AsyncApp:
@@ -196,25 +200,41 @@ async def serve(runtime: Runtime, *, limits: Limits | None = None) -> AsyncItera
         await bot.stop()
 
 
-def serve_forever(settings: Settings, *, agents: Sequence[Agent] | None = None) -> int:
+def serve_forever(
+    settings: Settings, *, agents: Sequence[Agent] | None = None, limits: Limits | None = None
+) -> int:
     """Serve until SIGTERM or SIGINT; return the exit status.
+
+    A process whose user code does not end is ended without it, with that status: after
+    ``limits.leave`` seconds of closing, or as long after the interpreter began to exit.
 
     Raises:
         ConfigurationError: something must be put right first; the text says what.
 
     """
     configure_logs(secrets=settings.secrets)
-    return asyncio.run(_serve_until_told(settings, agents))
+    limits = limits or Limits()
+    with asyncio.Runner() as runner:
+        status = runner.run(_serve_until_told(settings, agents, limits))
+        closed = end_without_user_code(status, limits.leave)
+    closed.set()
+    return status
 
 
-async def _serve_until_told(settings: Settings, agents: Sequence[Agent] | None) -> int:
+async def _serve_until_told(
+    settings: Settings, agents: Sequence[Agent] | None, limits: Limits
+) -> int:
     # Before the signals are taken, they end the process as they always would.
     async with open_runtime(settings, agents=agents) as runtime:
         with told_to_stop() as told:
-            async with serve(runtime) as bot:
+            async with serve(runtime, limits=limits) as bot:
                 failing = asyncio.create_task(bot.failed())
                 await until(told, failing)
                 return 0 if told.is_set() else 1
+
+
+def _unended(loops: "asyncio.Task[None]") -> bool:
+    return not loops.done() or loops.cancelled()
 
 
 def _cannot_listen(settings: Settings, error: OSError) -> SettingsError:

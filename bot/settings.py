@@ -6,7 +6,6 @@ import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated, Any, Self
 from urllib.parse import urlsplit
@@ -23,6 +22,7 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from bot.addresses import check_address, check_host, check_port, check_text, is_loopback
 from bot.store_url import Place, read_store_url
 from engine.errors import ConfigurationError
 from engine.stores.redis_address import RedisAddress
@@ -30,7 +30,6 @@ from engine.tokens import MIN_SECRET_BYTES
 
 SLACK_API = "https://slack.com/api/"
 _FEWEST_CHARACTERS = 4
-_LAST_PORT = 65535
 
 
 class Purpose(StrEnum):
@@ -81,7 +80,7 @@ _HOW: Mapping[str, str] = {
     " Information",
     "slack_app_token": "is not set: make an app-level token (xapp-...) with the scope"
     " connections:write on your Slack app's page Basic Information",
-    "resume_secrets": 'is not set: make one with `python -c "import secrets;'
+    "resume_secrets": 'is not set: make one with `python3 -c "import secrets;'
     ' print(secrets.token_urlsafe(48))"` and keep it',
     "agents": "is not set: name your agents as module:attribute, such as examples.deployer:agent",
 }
@@ -111,7 +110,15 @@ def _look_up(name: str) -> str | _Fault | None:
     plain, path = os.environ.get(name, "").strip(), os.environ.get(f"{name}_FILE", "").strip()
     if plain and path:
         return _Fault(f"and {name}_FILE are both set: keep one of them")
-    return _read_file(name, path) if path else (plain or None)
+    found = _read_file(name, path) if path else (plain or None)
+    return _as_text(found) if isinstance(found, str) else found
+
+
+def _as_text(text: str) -> str | _Fault:
+    try:
+        return check_text(re.sub(r"\s*,\s*", ",", text))
+    except ValueError as error:
+        return _Fault(str(error))
 
 
 def _read_file(name: str, path: str) -> str | _Fault:
@@ -170,6 +177,7 @@ class Settings(BaseSettings):
     store_url: str = Field("", repr=False)
     """It may hold a password."""
     store_id: str = ""
+    store_replicas: int = 0
     durability: Durability = Durability.STRICT
     resume_secrets: tuple[Secret, ...] = ()
     agents: tuple[str, ...] = ()
@@ -246,6 +254,13 @@ class Settings(BaseSettings):
             raise ValueError("must be strict or relaxed")
         return durability
 
+    @field_validator("store_replicas", mode="before")
+    @classmethod
+    def _is_a_few(cls, replicas: object) -> object:
+        if not re.fullmatch(r"\d", str(replicas)):
+            raise ValueError("must be a number from 0 to 9")
+        return replicas
+
     @field_validator("resume_secrets")
     @classmethod
     def _long_enough(cls, secrets: tuple[SecretStr, ...]) -> tuple[SecretStr, ...]:
@@ -265,10 +280,12 @@ class Settings(BaseSettings):
     @field_validator("slack_api_url")
     @classmethod
     def _is_an_address(cls, url: str) -> str:
-        parts = urlsplit(url)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
-            raise ValueError(f"must be an http or https address, such as {SLACK_API}")
-        return url if url.endswith("/") else f"{url}/"
+        return check_address(url, SLACK_API)
+
+    @field_validator("host")
+    @classmethod
+    def _is_a_host(cls, host: str) -> str:
+        return check_host(host)
 
     @field_validator("agents")
     @classmethod
@@ -281,9 +298,7 @@ class Settings(BaseSettings):
     @field_validator("port", mode="before")
     @classmethod
     def _is_a_port(cls, port: object) -> object:
-        if not str(port).isdecimal() or int(str(port)) > _LAST_PORT:
-            raise ValueError(f"must be a number from 0 to {_LAST_PORT}")
-        return port
+        return check_port(port)
 
     @model_validator(mode="after")
     def _one_secret_one_purpose(self) -> Self:
@@ -339,7 +354,7 @@ def proxy_for(url: str) -> str | None:
     parts = urlsplit(url)
     host = parts.hostname or ""
     bypass = urllib.request.proxy_bypass_environment  # type: ignore[attr-defined] # not in typeshed
-    if _is_loopback(host) or bypass(host):
+    if is_loopback(host) or bypass(host):
         return None
     proxies = urllib.request.getproxies_environment()
     scheme = {"ws": "http", "wss": "https"}.get(parts.scheme, parts.scheme)
@@ -382,12 +397,3 @@ def _right_kind(token: SecretStr | None, wrong: tuple[str, ...], want: str) -> S
     if token is not None and token.get_secret_value().startswith(wrong):
         raise ValueError(f"holds another kind of token: it must be {want}")
     return token
-
-
-def _is_loopback(host: str) -> bool:
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -126,6 +126,7 @@ def _presses(buttons: Buttons) -> Iterator[tuple[Name, Handler[Press]]]:
     yield names.DENY_REASON, buttons.deny_with_reason
     yield names.ANSWER, buttons.answer
     yield names.REVIEW, buttons.review
+    yield names.EDIT, buttons.edit
     yield _ANYTHING, buttons.unknown
 
 
@@ -133,6 +134,7 @@ def _submissions(forms: Forms) -> Iterator[tuple[Name, Handler[Submission]]]:
     yield names.DENY_FORM, forms.deny
     yield names.ANSWER_FORM, forms.answer
     yield names.REVIEW_FORM, forms.review
+    yield names.EDIT_FORM, forms.edit
     yield _ANYTHING, forms.unknown
 
 

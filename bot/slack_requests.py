@@ -11,9 +11,10 @@ import re
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from hashlib import sha256
-from typing import Any
+from typing import Any, Self
 from urllib.parse import parse_qsl
 
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from slack_bolt.context.async_context import AsyncBoltContext
 from slack_bolt.request.async_internals import build_async_context
 from slack_bolt.request.async_request import AsyncBoltRequest
@@ -71,6 +72,65 @@ class SignatureCheck:
         return Proof.GENUINE if abs(now - int(timestamp)) <= WINDOW_S else Proof.OUT_OF_TIME
 
 
+class _Thing(BaseModel):
+    model_config = ConfigDict(extra="allow", strict=True)
+
+
+class _Named(_Thing):
+    id: str | None = None
+
+
+class _View(_Thing):
+    type: str
+
+
+class _Action(_Thing):
+    action_id: str
+    block_id: str | None = None
+
+
+class _Shape(_Thing):
+    """What Bolt reaches for in any request before a listener of ours is chosen."""
+
+    type: str | None = None
+    callback_id: str | None = None
+    user: str | _Named | None = None
+    team: _Named | None = None
+    enterprise: _Named | None = None
+    channel: str | _Named | None = None
+    container: _Thing | None = None
+    message: _Thing | None = None
+    event: _Thing | None = None
+    view: _View | None = None
+    actions: list[_Action] | None = Field(default=None, min_length=1)
+    authorizations: list[_Thing] | None = None
+
+    @model_validator(mode="after")
+    def _has_what_its_kind_is_about(self) -> Self:
+        needed = {"block_actions": self.actions, "event_callback": self.event}
+        needed |= dict.fromkeys(("view_submission", "view_closed"), self.view)
+        if self.type in needed and needed[self.type] is None:
+            raise ValueError("it is about nothing")
+        return self
+
+
+def check_shape(body: dict[str, Any]) -> None:
+    """Check that a verified request is of the shape that Slack documents; an empty view is none.
+
+    https://docs.slack.dev/reference/interaction-payloads. Bolt's matchers index without looking.
+
+    Raises:
+        MalformedRequestError: it is not.
+
+    """
+    try:
+        _Shape.model_validate(body)
+    except ValidationError as error:
+        raise MalformedRequestError("the body is of no shape that Slack sends") from error
+    if "view" in body and body["view"] is None:
+        del body["view"]
+
+
 def to_bolt(headers: Mapping[str, str], body: bytes) -> AsyncBoltRequest:
     """Return a verified request as Bolt wants it.
 
@@ -84,6 +144,7 @@ def to_bolt(headers: Mapping[str, str], body: bytes) -> AsyncBoltRequest:
         parsed = _parse(text, is_json="json" in headers.get("Content-Type", ""))
     except (ValueError, RecursionError) as error:
         raise MalformedRequestError("the body cannot be read") from error
+    check_shape(parsed)
     # An empty body keeps Bolt's own parser from looking at it.
     request = AsyncBoltRequest(body="", headers={**kept})
     request.raw_body, request.body = text, parsed

@@ -17,6 +17,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.logs import get_log
 from bot.settings import proxy_for
+from bot.slack_requests import MalformedRequestError, check_shape
 from bot.tasks import Tasks
 
 _log = get_log(__name__)
@@ -55,6 +56,12 @@ class _Handler(AsyncSocketModeHandler):
 
     async def handle(self, client: SocketModeClient, req: SocketModeRequest) -> None:  # type: ignore[override] # as Bolt's own
         with self._tasks.current():
+            try:
+                check_shape(req.payload)
+            except MalformedRequestError:
+                _log.warning("a frame could not be read", kind=req.type)
+                await client.send_socket_mode_response({"envelope_id": req.envelope_id})
+                return
             await super().handle(client, req)
 
 

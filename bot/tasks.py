@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
+_LAST_WORDS_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +103,9 @@ class Tasks:
         late = set(self._held)
         for task in late:
             task.cancel()
-        await asyncio.gather(*late, return_exceptions=True)
+        if late:
+            # Not for ever: a task may swallow its cancelling, or wait for a thread.
+            await asyncio.wait(late, timeout=_LAST_WORDS_S)
         return len(late)
 
     def _hold(self, task: "asyncio.Task[Any]") -> None:

@@ -52,6 +52,7 @@ class ToolOptions:
             reviewed first). None says nothing.
         describe: Says in a few words what a call does, from its validated input. People see it in
             quotes, beside the tool's name and never instead of the arguments.
+        editable: Whether whoever may allow a call may change its arguments first.
 
     Raises:
         InvalidAgentDefinitionError: on construction, if the risk is another word.
@@ -63,6 +64,7 @@ class ToolOptions:
     version: str = "1"
     risk: Risk | Literal["low", "medium", "high"] | None = None
     describe: Callable[[dict[str, Any]], str] | None = None
+    editable: bool = True
 
     def __post_init__(self) -> None:
         """Read the risk."""

@@ -1,7 +1,11 @@
 """Answers: from a token and a person's word to a recorded decision, or a refusal."""
 
+import json
+from dataclasses import dataclass
+from typing import Protocol
+
+from engine.cards import TicketNotice
 from engine.deciders import Deciders
-from engine.entries import RecordKind
 from engine.errors import (
     AlreadyDecidedError,
     CommitConflictError,
@@ -18,27 +22,65 @@ from engine.errors import (
     TicketMismatchError,
     TokenFault,
 )
-from engine.identity import Actor
+from engine.identity import Actor, Via
 from engine.ids import Moment, Surroundings, normalise_ref
-from engine.lifecycle.answer import Judgement, Recorded, answer, key_body
+from engine.lifecycle.answer import Judgement, Recorded, admit, answer, key_body, spelled
+from engine.lifecycle.edit import Edit, arguments_of
 from engine.lifecycle.propose import permission_digest
 from engine.lifecycle.refuse import note_refusal
+from engine.notices import NoticeWriter
 from engine.runs import Run
+from engine.schema import Json, digest_of
 from engine.store import Loaded, Store
 from engine.tickets import Allow, Decision, ResumeCommand, ResumeTicket
 from engine.tokens import KeyRing, TokenClaims
+
+
+@dataclass(frozen=True, slots=True)
+class Editing:
+    """A ticket as it may be shown, and the call's arguments as they would run.
+
+    The arguments hold what is kept secret: they are what an edit starts from, and for no eye.
+    """
+
+    notice: TicketNotice
+    arguments: dict[str, Json]
+
+
+class ArgumentCheck(Protocol):
+    """Port: what edited arguments go through before they may take the place of a call's own."""
+
+    async def check(self, run: Run, ticket: ResumeTicket, arguments: dict[str, Json]) -> Edit:
+        """Return the arguments in their canonical form, or refuse them.
+
+        Raises:
+            InvalidArgumentsError: they do not fit the tool.
+            EditRefusedError: they may not be edited, or not into these.
+            TicketMismatchError: the tool is not any more what was asked for.
+            ConfigurationError: this process does not know the run's agent.
+
+        """
+        ...
 
 
 class Answers:
     """Records people's answers. What it may raise is told at ``RunEngine.resume``."""
 
     def __init__(
-        self, store: Store, keys: KeyRing, deciders: Deciders, surroundings: Surroundings
+        self,
+        store: Store,
+        keys: KeyRing,
+        deciders: Deciders,
+        check: ArgumentCheck,
+        writer: NoticeWriter,
+        surroundings: Surroundings,
     ) -> None:
-        """Take the store, the keys that tokens are signed with, and who can tell who people are."""
+        """Take the store, the keys of tokens, who knows people, what checks edits and writes notices."""
         self._store = store
         self._keys = keys
         self._deciders = deciders
+        self._check = check
+        self._writer = writer
         self._surroundings = surroundings
 
     async def record(
@@ -58,6 +100,16 @@ class Answers:
                 continue
             except DeadlinePassedError as error:
                 raise TicketExpiredError(ticket.deadline or loaded.now) from error
+
+    def key(self, token: str, decision: Decision, actor: Actor) -> str:
+        """Return the idempotency key of a person's answer: (token id, actor, decision, edits).
+
+        Raises:
+            InvalidResumeTokenError: malformed, forged, or for another way in.
+
+        """
+        claims = self._keys.read(token, actor.via)
+        return digest_of("key", claims.token, actor.key, spelled(decision))
 
     async def find(self, ref: str) -> tuple[Run, ResumeTicket]:
         """Return the ticket a person named: by its own ref, or a run's with one open ticket.
@@ -81,6 +133,20 @@ class Answers:
             raise InvalidRunStateError(_choose(run), code="choose_ticket")
         return run, run.tickets[0]
 
+    async def editing(self, token: str, via: Via) -> Editing:
+        """Return what a person is shown of an open ticket, and its arguments to be edited.
+
+        Raises:
+            InvalidResumeTokenError: malformed, forged, superseded, or for another way in.
+            ResumeError: the ticket is not open, or what is stored is not what was asked.
+
+        """
+        claims = self._keys.read(token, via)
+        loaded = await self._load(claims, None)
+        ticket = _current_ticket(loaded, claims)
+        arguments = json.loads(await self._arguments(ticket))
+        return Editing(await self._writer.ticket(loaded.run, ticket, via), arguments)
+
     async def _load(self, claims: TokenClaims, key: str | None) -> Loaded:
         return await self._store.load(claims.run_id, key=key, approval=claims.approval_id)
 
@@ -95,27 +161,29 @@ class Answers:
         claimant = await self._deciders.look(loaded.run, ticket, actor, loaded.now)
         command = ResumeCommand.from_ticket(ticket, decision, actor=actor, now=loaded.now)
         moment = Moment(loaded.now, self._surroundings.ids)
+        judgement = Judgement(command, claimant)
         try:
-            change, told = answer(loaded.run, Judgement(command, claimant), moment, key)
+            admit(loaded.run, judgement)
         except NotAllowedError as error:
             await self._keep_attempt(loaded.run, command, error.refusal)
             raise
         if isinstance(decision, Allow):
-            await self._check_arguments(ticket)
+            await self._arguments(ticket)
+            if decision.arguments is not None:
+                edit = await self._check.check(loaded.run, ticket, decision.arguments)
+                judgement = Judgement(command, claimant, edit)
+        change, told = answer(loaded.run, judgement, moment, key)
         done = await self._store.commit(change)
         return Recorded.model_validate_json(done.outcome) if done.outcome is not None else told
 
-    async def _check_arguments(self, ticket: ResumeTicket) -> None:
-        """Refuse to let a call run whose stored arguments are not those that were shown."""
-        entry, _, index = ticket.target.call.partition(".")
-        for record in await self._store.records(ticket.run, int(entry)):
-            if (record.entry, record.kind) != (int(entry), RecordKind.ARGUMENTS):
-                continue
-            if record.index == int(index):
-                if permission_digest(ticket.target.tool, record.body) == ticket.digest:
-                    return
-                break
-        raise TicketMismatchError("arguments")
+    async def _arguments(self, ticket: ResumeTicket) -> str:
+        """Return a call's stored arguments; refuse if they are not those that were shown."""
+        call, tool = ticket.target.call, ticket.target.tool
+        records = await self._store.records(ticket.run, int(call.partition(".")[0]))
+        arguments = arguments_of(records, call, tool, ticket.digest)
+        if arguments is None or permission_digest(tool, arguments) != ticket.digest:
+            raise TicketMismatchError("arguments")
+        return arguments
 
     async def _keep_attempt(self, run: Run, command: ResumeCommand, refusal: Refusal) -> None:
         """Keep in the events that somebody tried; whatever comes of that, they are refused."""

@@ -18,7 +18,7 @@ def canonical_arguments(raw: str | dict[str, Any] | None) -> str:
             than 256 KiB, or nested deeper than 32. The text is for the model.
 
     """
-    value = _parse(raw if isinstance(raw, str) else _dump(raw or {}))
+    value = strict_json(raw if isinstance(raw, str) else _dump(raw or {}))
     if not isinstance(value, dict):
         raise ToolCallError("arguments must be one JSON object")
     if _depth(value) > MAX_DEPTH:
@@ -26,7 +26,13 @@ def canonical_arguments(raw: str | dict[str, Any] | None) -> str:
     return _dump(value)
 
 
-def _parse(text: str) -> Any:  # noqa: ANN401 - any JSON value
+def strict_json(text: str) -> Any:  # noqa: ANN401 - any JSON value
+    """Return the value of a JSON text as strictly as arguments are read; an empty one is an object.
+
+    Raises:
+        ToolCallError: as for ``canonical_arguments``.
+
+    """
     if len(text) > MAX_BYTES:
         raise ToolCallError(f"arguments are larger than {MAX_BYTES // 1024} KiB")
     try:

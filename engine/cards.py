@@ -4,14 +4,16 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Literal, Protocol
 
-from pydantic import Field, SecretStr
+import pydantic
+from pydantic import SecretStr
 
 from engine.entries import CallOutcome
+from engine.fields import Field
 from engine.identity import Approvers, Via, Vote
 from engine.ids import ApprovalId, PersonId, Ref, RunId
 from engine.runs import Origin, RunStatus
 from engine.schema import Frozen, Json
-from engine.tickets import UNDECLARED, AwaitTarget, Declared, Resolution
+from engine.tickets import UNDECLARED, AwaitTarget, Declared, Edited, Resolution
 
 
 class Role(StrEnum):
@@ -92,12 +94,22 @@ class Effect(Frozen):
     seconds: float | None = None
 
 
+class Original(Frozen):
+    """The arguments that the model gave a call which people edited, as they may be shown."""
+
+    arguments: Json
+    hidden: tuple[str, ...] = ()
+    masked: tuple[str, ...] = ()
+
+
 class TicketNotice(Frozen):
     """All that a card about one ticket may say. Text in it is untrusted; renderers make it inert.
 
     ``token`` is there exactly while the ticket can be answered from this card. What looks like a
     secret, or is marked as one, is in none of the texts; ``hidden`` and ``masked`` point at the
-    arguments from which it was taken, as ``redaction.Redacted`` does.
+    arguments from which it was taken, as ``redaction.Redacted`` does. ``fields`` are what may be
+    edited; None where nothing may. Of edited arguments ``original`` are the model's own, and
+    ``altered`` points at the arguments whose change cannot be seen, as they are secret.
     """
 
     kind: Literal["ticket"] = "ticket"
@@ -112,6 +124,10 @@ class TicketNotice(Frozen):
     arguments: Json = None
     hidden: tuple[str, ...] = ()
     masked: tuple[str, ...] = ()
+    fields: tuple[Field, ...] | None = None
+    original: Original | None = None
+    altered: tuple[str, ...] = ()
+    edited: Edited | None = None
     declared: Declared = UNDECLARED
     says: str = ""
     owner: PersonId
@@ -142,7 +158,7 @@ class OutcomeNotice(Frozen):
     text: str
 
 
-Notice = Annotated[TicketNotice | OutcomeNotice, Field(discriminator="kind")]
+Notice = Annotated[TicketNotice | OutcomeNotice, pydantic.Field(discriminator="kind")]
 
 
 class Notifier(Protocol):

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from engine.cards import Card, Notifier, Receipt, Role
 from engine.errors import DeliveryError, HoldshortError
+from engine.guard import contained
 from engine.ids import Surroundings
 from engine.notices import NoticeWriter
 from engine.store import Store
@@ -74,7 +75,8 @@ class Courier:
                 card, written.version, Receipt(place="", id="", shown=False)
             )
             return
-        receipt = await notifier.show(written.notice, _known(card))
+        with contained():
+            receipt = await notifier.show(written.notice, _known(card))
         kept = receipt.model_copy(update={"also": ()})
         await self._store.card_shown(card, written.version, kept)
         for more in receipt.also:

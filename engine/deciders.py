@@ -2,12 +2,13 @@
 
 import asyncio
 import inspect
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from engine.agents import AgentRegistry
 from engine.errors import ConfigurationError, DirectoryUnavailableError, NotAllowedError
+from engine.guard import clip, contained, kind_of
 from engine.identity import (
     Actor,
     ActorKind,
@@ -160,7 +161,7 @@ class _Roll:
                 raise
             except Exception as error:
                 # Its text is the function's own and may hold anything; its kind tells enough.
-                why = f"the on-call function of {agent.name!r} failed: {type(error).__name__}"
+                why = f"the on-call function of {agent.name!r} failed: {kind_of(error)}"
                 raise DirectoryUnavailableError(why) from error
             self.on_call = frozenset(PersonId(name) for name in named)
         return self.on_call
@@ -176,16 +177,23 @@ class _Roll:
             requester=self.run.requester,
             context=self.run.context,
         )
-        if inspect.iscoroutinefunction(on_call):
-            named = await on_call(facts)
-        else:
-            # It may ask another system and block; the loop must not.
-            named = await asyncio.to_thread(on_call, facts)
-        if inspect.isawaitable(named):
-            named = await named
-        if isinstance(named, str) or not all(isinstance(name, str) and name for name in named):
-            raise TypeError("an on-call function returns a list of people")
-        return tuple(named)
+        with contained():
+            if inspect.iscoroutinefunction(on_call):
+                named = await on_call(facts)
+            else:
+                # It may ask another system and block; the loop must not.
+                named = await asyncio.to_thread(on_call, facts)
+            if inspect.isawaitable(named):
+                named = await named
+            return _people(named)
+
+
+def _people(named: object) -> Sequence[str]:
+    """Return whom an on-call function named."""
+    people = tuple(named) if isinstance(named, Iterable) and not isinstance(named, str) else (None,)
+    if not all(isinstance(name, str) and name and clip(name) == name for name in people):
+        raise TypeError("an on-call function returns a list of people")
+    return people
 
 
 def _addresses(people: Collection[PersonId]) -> Iterator[PersonId]:

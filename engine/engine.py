@@ -25,21 +25,24 @@ from engine.ids import (
     RunId,
     Surroundings,
     normalise_ref,
+    place_for,
 )
 from engine.lifecycle.answer import Recorded
+from engine.lifecycle.edit import Edit
 from engine.lifecycle.end import cancel
 from engine.lifecycle.start import Started, StartRequest, start
 from engine.notices import NoticeWriter
 from engine.rules import Rule, tightening
 from engine.runs import Origin, Run, RunStatus
-from engine.schema import Json, digest_of
+from engine.schema import Json
 from engine.store import Page, RunFilter, Store
 from engine.sweeper import Sweeper
-from engine.tickets import Decision
+from engine.tickets import Decision, ResumeTicket
 from engine.tokens import KeyRing
 
 if TYPE_CHECKING:
     from engine.executor import Executor
+    from engine.recheck import Recheck
     from engine.worker import Worker, WorkerOptions
 
 TICK_LEASE = timedelta(seconds=10)
@@ -84,7 +87,14 @@ class RunEngine:
         self._executor: Executor | None = None
         self._writer = NoticeWriter(store, self._keys)
         self.deciders = Deciders(directory or OpenDirectory(), self.agents)
-        self.answers = Answers(store, self._keys, self.deciders, self._surroundings)
+        self.answers = Answers(
+            store,
+            self._keys,
+            self.deciders,
+            _CheckOnDemand(self.agents),
+            self._writer,
+            self._surroundings,
+        )
         self.sweeper = Sweeper(store, self._surroundings)
         self.courier = Courier(store, self._notifiers, self._writer, self._surroundings)
 
@@ -159,7 +169,7 @@ class RunEngine:
     ) -> Recorded:
         """Record one person's decision; returns before any tool runs.
 
-        With a key, a repeat returns the recorded outcome (see ``answer_key``). Without one, a
+        With a key, a repeat returns the recorded outcome (see ``answers.key``). Without one, a
         second answer is refused with InvalidRunStateError.
 
         Raises:
@@ -171,16 +181,6 @@ class RunEngine:
 
         """
         return await self.answers.record(token, decision, actor, idempotency_key)
-
-    def answer_key(self, token: str, decision: Decision, actor: Actor) -> str:
-        """Return the idempotency key of a person's answer: (token id, actor, decision).
-
-        Raises:
-            InvalidResumeTokenError: malformed, forged, or for another way in.
-
-        """
-        claims = self._keys.read(token, actor.via)
-        return digest_of("key", claims.token, actor.key, decision.model_dump_json())
 
     async def token_for(self, ref: str, via: Via) -> str:
         """Mint a token for the ticket a person named by its ref (it may be closed by now).
@@ -298,7 +298,22 @@ class RunEngine:
     def _new_run_id(self, request: StartRequest, moment: Moment) -> RunId:
         unique = moment.ids.new("run")
         place = request.concurrency_key or request.key or unique
-        return RunId(self._store.shard(place) + unique)
+        return RunId(place_for(place) + unique)
+
+
+class _CheckOnDemand:
+    """The check of edited arguments, loaded with the model layer when the first edit arrives."""
+
+    def __init__(self, agents: AgentRegistry) -> None:
+        self._agents = agents
+        self._check: Recheck | None = None
+
+    async def check(self, run: Run, ticket: ResumeTicket, arguments: dict[str, Json]) -> Edit:
+        from engine.recheck import Recheck  # noqa: PLC0415 - as in ``worker``
+
+        if self._check is None:
+            self._check = Recheck(self._agents)
+        return await self._check.check(run, ticket, arguments)
 
 
 def _concerned(run: Run) -> tuple[PersonId, ...]:

@@ -19,11 +19,18 @@ class RecordKind(StrEnum):
     WORDS = "words"
     ARGUMENTS = "arguments"
     RESULT = "result"
+    FIELDS = "fields"
+    """What may be edited of a call that asks: ``engine.fields``."""
+    EDIT = "edit"
+    """Arguments that took the place of a call's own; the index is the number of its event."""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A write-once row of a run: which entry, which call of it (0 for the others), and JSON."""
+    """A write-once row of a run: which entry, which call of it (0 for the others), and JSON.
+
+    An edit's index is the number of the event that tells of it, as a call may be edited often.
+    """
 
     entry: int
     kind: RecordKind
@@ -51,6 +58,14 @@ class CallResult(Frozen):
     seconds: float | None = None
 
 
+class ArgumentsEdit(Frozen):
+    """What a person made of a call's arguments: canonical JSON, and where they are secret."""
+
+    call: CallId
+    arguments: str
+    secrets: tuple[str, ...] = ()
+
+
 class UserInput(Frozen):
     """What a person said to the agent."""
 
@@ -59,11 +74,15 @@ class UserInput(Frozen):
 
 
 class Step(Frozen):
-    """One settled model step: the model layer's response, opaque here, and each call's result."""
+    """One settled model step: the model layer's response, opaque here, and each call's result.
+
+    ``edits`` are the last word on the arguments of those calls that people edited.
+    """
 
     kind: Literal["step"] = "step"
     response: str
     results: tuple[CallResult, ...]
+    edits: tuple[ArgumentsEdit, ...] = ()
 
 
 Entry = UserInput | Step
@@ -94,4 +113,36 @@ def _read_entry(number: int, records: tuple[Record, ...]) -> Entry:
         for record in records
         if record.kind is RecordKind.RESULT
     )
-    return Step(response=bodies[RecordKind.RESPONSE], results=results)
+    edits = tuple(edit for edit in read_edits(records).values() if not _is_own(edit, records))
+    return Step(response=bodies[RecordKind.RESPONSE], results=results, edits=edits)
+
+
+def _is_own(edit: ArgumentsEdit, records: tuple[Record, ...]) -> bool:
+    """Tell whether an edit put the model's own arguments back."""
+    index = int(edit.call.rpartition(".")[2])
+    own = (record for record in records if record.kind is RecordKind.ARGUMENTS)
+    return any(record.index == index and record.body == edit.arguments for record in own)
+
+
+def read_edits(records: Iterable[Record]) -> dict[CallId, ArgumentsEdit]:
+    """Return the last edit of each call that was edited; the records are of one entry.
+
+    Raises:
+        UndecodableRecordError: a record holds something else.
+
+    """
+    edits = sorted((r for r in records if r.kind is RecordKind.EDIT), key=lambda r: r.index)
+    return {edit.call: edit for edit in map(read_edit, edits)}
+
+
+def read_edit(record: Record) -> ArgumentsEdit:
+    """Return the edit that a record holds.
+
+    Raises:
+        UndecodableRecordError: it holds something else.
+
+    """
+    try:
+        return ArgumentsEdit.model_validate_json(record.body)
+    except ValueError as error:
+        raise UndecodableRecordError("a stored edit is of an unknown form") from error

@@ -18,6 +18,8 @@ HoldshortError
 │   ├── TicketExpiredError         also an InvalidResumeTokenError
 │   ├── WrongDecisionError
 │   ├── InvalidAnswerError
+│   │   └── InvalidArgumentsError
+│   ├── EditRefusedError
 │   ├── NotAllowedError
 │   ├── TooEarlyError
 │   └── IdempotencyConflictError
@@ -31,6 +33,7 @@ HoldshortError
 │   ├── DeadlinePassedError
 │   ├── DeadlineNotReachedError
 │   ├── RefTakenError
+│   ├── RunClaimedError            stop the processes that serve this store
 │   └── UndecodableRecordError
 ├── DirectoryUnavailableError       refuse, ask to try again
 └── DeliveryError                   the courier retries, or falls back
@@ -39,6 +42,7 @@ HoldshortError
 from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
+from typing import ClassVar
 
 
 class HoldshortError(Exception):
@@ -216,6 +220,41 @@ class InvalidAnswerError(ResumeError):
     """The typed answer does not fit what was asked. Nothing was consumed."""
 
 
+class InvalidArgumentsError(InvalidAnswerError):
+    """Edited arguments do not fit their tool. Nothing was consumed."""
+
+    def __init__(self, faults: Sequence[tuple[str, str]]) -> None:
+        """Keep what is wrong, each with the argument it is about (empty: with all of them)."""
+        told = [f"{name}: {what}" if name else what for name, what in faults]
+        super().__init__("; ".join(told))
+        self.faults = tuple(faults)
+
+
+class EditFault(StrEnum):
+    """Why a call's arguments cannot be edited."""
+
+    NOT_EDITABLE = "not_editable"
+    POLICY = "policy"
+    UNCHECKED = "unchecked"
+
+
+class EditRefusedError(ResumeError):
+    """These arguments may not take the place of those that were asked for."""
+
+    _SAID: ClassVar = {
+        EditFault.NOT_EDITABLE: "the arguments of {tool} cannot be edited",
+        EditFault.POLICY: "the policy of {tool} denies it with these arguments",
+        EditFault.UNCHECKED: "these arguments of {tool} could not be checked ({why})",
+    }
+
+    def __init__(self, fault: EditFault, tool: str, why: str = "") -> None:
+        """Name the tool, and what went wrong where it could not be checked."""
+        super().__init__(self._SAID[fault].format(tool=tool, why=why))
+        self.fault = fault
+        self.tool = tool
+        self.why = why
+
+
 class Refusal(StrEnum):
     """Why an actor may not decide."""
 
@@ -314,6 +353,18 @@ class DeadlineNotReachedError(StoreError):
 
 class RefTakenError(StoreError):
     """A new ref is in use already: draw another and commit again."""
+
+
+class RunClaimedError(StoreError):
+    """A run that is to be moved is being worked on, so it is about to change."""
+
+    def __init__(self, run: str, worker: str) -> None:
+        """Name the run and who holds it."""
+        super().__init__(
+            f"a live claim of {worker!r} holds run {run}: stop the processes that serve this store"
+        )
+        self.run = run
+        self.worker = worker
 
 
 class UndecodableRecordError(StoreError):

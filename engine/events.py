@@ -94,6 +94,21 @@ class VoteCast(Frozen):
     needed: int
 
 
+class ArgumentsEdited(Frozen):
+    """Somebody allowed a call with other arguments: the digests of what was asked and of these.
+
+    ``voided`` counts the votes that were for what was asked before, and count no more.
+    """
+
+    kind: Literal["arguments_edited"] = "arguments_edited"
+    approval: ApprovalId
+    call: CallId
+    actor: Actor
+    before: str
+    after: str
+    voided: int = 0
+
+
 class AnswerRefused(Frozen):
     """Somebody who may not decide a ticket tried to. Told once for each person and ticket."""
 
@@ -193,6 +208,7 @@ Fact = Annotated[
     | CallNotAsked
     | TicketOpened
     | VoteCast
+    | ArgumentsEdited
     | AnswerRefused
     | TicketClosed
     | CallStarted

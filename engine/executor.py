@@ -14,7 +14,8 @@ from engine.errors import (
     StoreUnconfirmedError,
     UndecodableRecordError,
 )
-from engine.gate import Gate, Recheck, question_in, rule_books
+from engine.gate import Gate, LastLook, question_in, rule_books
+from engine.guard import describe_error
 from engine.ids import Moment, Surroundings
 from engine.journey import Journey, StoppedError, Transition
 from engine.lifecycle.denials import Patience
@@ -97,8 +98,8 @@ class Executor:
         agent = self._agents.get(journey.run.agent)
         try:
             async with self._shelf.open(agent, journey.scope()) as toolbox:
-                recheck = Recheck(agent.name, rule_books(agent, journey.run), toolbox)
-                await _Advance(journey, agent, toolbox, recheck).run(stop)
+                last_look = LastLook(agent.name, rule_books(agent, journey.run), toolbox)
+                await _Advance(journey, agent, toolbox, last_look).run(stop)
         except StoreUnconfirmedError:
             # Known to have begun on one server only: the tool is not started.
             await journey.commit(withhold)
@@ -114,7 +115,7 @@ class _Advance:
     journey: Journey
     agent: Agent
     toolbox: Toolbox
-    recheck: Recheck
+    last_look: LastLook
 
     @property
     def _asking(self) -> Asking:
@@ -162,7 +163,7 @@ class _Advance:
         try:
             gated = await Gate(run, self.agent, self.toolbox).judge(reply.calls)
         except Exception as error:  # noqa: BLE001 - a policy that fails must not let a call through
-            await self.journey.fail("policy_failed", f"{type(error).__name__}: {error}")
+            await self.journey.fail("policy_failed", describe_error(error))
             return
         proposal = Proposal(reply.response, reply.text, gated, usage)
         if self.agent.asks == "first_only":
@@ -188,14 +189,13 @@ class _Advance:
 
     def _hidden(self, tool: str) -> bool:
         """Tell whether the model is not offered a tool: no call of it could ever run."""
-        return any(book.hides(self.agent.name, tool) for book in self.recheck.books)
+        return any(book.hides(self.agent.name, tool) for book in self.last_look.books)
 
     async def _work_off(self) -> None:
         """Run the next allowed call of the open batch."""
-        await self.journey.load_records()
-        await self.journey.load_cleared()
+        await self.journey.load()
         for one in self.journey.run.batch.calls if self.journey.run.batch else ():
-            await self.recheck.load(one, self.journey.arguments(one))
+            await self.last_look.load(one, self.journey.arguments(one))
         call = _next(self.journey.run)
         if call is None and _has_more(self.journey.run):
             await self.journey.commit(self._proceed)
@@ -215,7 +215,7 @@ class _Advance:
         if call.tool not in self.toolbox.names:
             reason = f"the tool {call.tool} is no longer there"
             return lambda run, moment: block(run, call_id, reason, moment)
-        ruling = self.recheck.tightened(call)
+        ruling = self.last_look.tightened(call)
         if ruling is not None:
             return lambda run, moment: tighten(run, call_id, ruling, self._asking, moment)
         now_is = self._fingerprint(call)

@@ -10,6 +10,8 @@ import pydantic_core
 from engine.agents import Agent
 from engine.arguments import canonical_arguments
 from engine.errors import ToolCallError
+from engine.fields import FIELDS, read_fields
+from engine.guard import clip, contained, kind_of
 from engine.ids import CallId
 from engine.lifecycle.propose import Gated, permission_digest
 from engine.model import ProposedCall
@@ -24,6 +26,8 @@ from engine.tools import Toolbox
 
 MAX_TITLE = 300
 _MAY_RUN_YET = frozenset({CallState.REQUESTED, CallState.AWAITING, CallState.ALLOWED})
+MAX_CALLS = 64
+_ONE_TOO_MANY = f"not looked at: one step may hold {MAX_CALLS} calls"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +40,8 @@ class Gate:
 
     async def judge(self, proposed: Sequence[ProposedCall]) -> tuple[Gated, ...]:
         """Return the calls, in the model's order, each rejected, asking, or with its verdict.
+
+        Calls after the 64th are rejected unseen.
 
         Raises:
             InvalidAgentDefinitionError: a policy answered with an unknown word.
@@ -58,21 +64,31 @@ class Gate:
             digest="",
         )
         arguments = "{}"
+        if index >= MAX_CALLS:
+            return Gated(call=call, arguments=arguments, rejected=_ONE_TOO_MANY)
         try:
             arguments = canonical_arguments(proposed.arguments)
             values = await self.toolbox.check(proposed.tool, arguments)
         except ToolCallError as error:
-            return Gated(call=call, arguments=arguments, rejected=str(error))
-        call = self._described(call, arguments, values)
-        ruling = judge(rule_books(self.agent, self.run), self.agent.name, call.tool, plain(values))
+            return Gated(call=call, arguments=arguments, rejected=clip(str(error)))
+        call = self.described(call, arguments, values)
+        ruling = await self.ruling(call.tool, values)
         if self.toolbox.asks(call.tool) and ruling.verdict is not Verdict.DENY:
             return Gated(call=call, arguments=arguments, asks=question_in(arguments))
-        if ruling.verdict is not Verdict.DENY:
-            ruling = strictest([ruling, Ruling(await self._verdict(call.tool, values))])
-        judged = {"verdict": ruling.verdict, "because": ruling.reason}
-        return Gated(call.model_copy(update=judged), arguments, rule=ruling.rule)
+        said = {"verdict": ruling.verdict, "because": ruling.reason}
+        fields = self._fields(call.tool, arguments) if ruling.verdict is Verdict.ASK else ""
+        judged = call.model_copy(update=said)
+        return Gated(call=judged, arguments=arguments, rule=ruling.rule, fields=fields)
 
-    def _described(self, call: ToolCall, arguments: str, values: dict[str, Any]) -> ToolCall:
+    def _fields(self, tool: str, arguments: str) -> str:
+        """Return what of a call may be edited, as JSON; empty where nothing may."""
+        if not self.agent.option(tool).editable:
+            return ""
+        fields = read_fields(self.toolbox.schema(tool), json.loads(arguments))
+        return FIELDS.dump_json(fields, exclude_defaults=True).decode() if fields else ""
+
+    def described(self, call: ToolCall, arguments: str, values: dict[str, Any]) -> ToolCall:
+        """Return a call with its digest and all that its tool declares of these arguments."""
         option = self.agent.option(call.tool)
         return call.model_copy(
             update={
@@ -91,13 +107,37 @@ class Gate:
         if option.describe is None:
             return said
         try:
-            title = option.describe(values)
+            with contained():
+                title = str(option.describe(values))
         except Exception as error:  # noqa: BLE001 - a card without a title beats no card
-            return said.model_copy(update={"untitled": type(error).__name__})
+            return said.model_copy(update={"untitled": kind_of(error)})
         hidden = redact(json.loads(arguments), marked).secrets
-        return said.model_copy(update={"title": mask(str(title), hidden)[:MAX_TITLE]})
+        return said.model_copy(update={"title": clip(mask(title, hidden)[:MAX_TITLE])})
 
-    async def _verdict(self, tool: str, values: dict[str, object]) -> Verdict:
+    async def ruling(self, tool: str, values: dict[str, Any]) -> Ruling:
+        """Return the strictest word of rules and policy on these validated arguments.
+
+        A policy is not asked about what a rule denies.
+
+        Raises:
+            InvalidAgentDefinitionError: the policy answered with an unknown word.
+            Exception: whatever the policy raised.
+
+        """
+        books = rule_books(self.agent, self.run)
+        ruling = judge(books, self.agent.name, tool, plain(values))
+        if ruling.verdict is Verdict.DENY:
+            return ruling
+        return strictest([ruling, Ruling(await self._policy(tool, values))])
+
+    async def _policy(self, tool: str, values: dict[str, Any]) -> Verdict:
+        """Return what the tool's policy says of these validated arguments.
+
+        Raises:
+            InvalidAgentDefinitionError: the policy answered with an unknown word.
+            Exception: whatever the policy raised.
+
+        """
         policy = self.agent.approvals.get(tool)
         if policy is None:
             return Verdict.ALLOW
@@ -113,7 +153,7 @@ class Gate:
 
 
 @dataclass(slots=True)
-class Recheck:
+class LastLook:
     """Holds allowed calls against the rules as they are now; it can only tighten.
 
     Policies that are functions are not asked again: they were, once, about the call as it was then.
@@ -122,24 +162,30 @@ class Recheck:
     agent: str
     books: tuple[RuleBook, ...]
     toolbox: Toolbox
-    _values: dict[CallId, Json] = field(default_factory=dict)
+    _values: dict[tuple[CallId, str], Json] = field(default_factory=dict)
 
     async def load(self, call: ToolCall, arguments: str | None) -> None:
         """Validate the arguments of a call that may run yet, for its rules to look at."""
-        if not self.books or call.id in self._values or call.state not in _MAY_RUN_YET:
+        if (
+            not self.books
+            or (call.id, call.digest) in self._values
+            or call.state not in _MAY_RUN_YET
+        ):
             return
         try:
-            self._values[call.id] = plain(await self.toolbox.check(call.tool, arguments or "{}"))
+            self._values[call.id, call.digest] = plain(
+                await self.toolbox.check(call.tool, arguments or "{}")
+            )
         except ToolCallError:
             # They will not fit the tool either, which then says so itself.
-            self._values[call.id] = json.loads(arguments or "{}")
+            self._values[call.id, call.digest] = json.loads(arguments or "{}")
 
     def tightened(self, call: ToolCall) -> Ruling | None:
         """Return the ruling that stops an allowed call; None where it may go on.
 
         A person's approval satisfies a rule that asks, never one that denies.
         """
-        values = self._values.get(call.id, HIDDEN)
+        values = self._values.get((call.id, call.digest), HIDDEN)
         ruling = judge(self.books, self.agent, call.tool, values)
         let = {Verdict.ALLOW} if call.approval is None else {Verdict.ALLOW, Verdict.ASK}
         return None if ruling.verdict in let else ruling

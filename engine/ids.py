@@ -1,5 +1,6 @@
 """Names: the types of ids, how they are minted, and how a moment is passed to pure code."""
 
+import hashlib
 import logging
 import os
 import secrets
@@ -8,6 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NewType
+
+from engine.guard import describe_error
 
 RunId = NewType("RunId", str)
 ApprovalId = NewType("ApprovalId", str)
@@ -30,7 +33,7 @@ Report = Callable[[str, Exception], None]
 
 def log_fault(part: str, error: Exception) -> None:
     """Log a fault that a loop survived, without a traceback: its text holds no secrets."""
-    logging.getLogger("holdshort").warning("%s: %s: %s", part, type(error).__name__, error)
+    logging.getLogger("holdshort").warning("%s: %s", part, describe_error(error))
 
 
 def utc_now() -> datetime:
@@ -46,8 +49,17 @@ def normalise_ref(typed: str) -> Ref:
     return Ref(typed.strip().upper().translate(_CONFUSED))
 
 
+def place_for(key: str) -> str:
+    """Return the place where what has this key belongs: one of 0 to 9 and a to f.
+
+    Every run id begins with its place, and every ref of it, whichever store it is in: a store that
+    is spread over servers must know from a name alone where to look. The rule is fixed for good.
+    """
+    return hashlib.blake2b(key.encode(), digest_size=1).hexdigest()[0]
+
+
 def place_of(run: RunId) -> str:
-    """Return the place of the store (``Store.shard``) that a run's id names: what is before run_."""
+    """Return the place that a run's id names; none in one made before ids had a place."""
     place, prefix, _ = run.partition("run_")
     return place if prefix else ""
 
@@ -94,10 +106,9 @@ class Ids:
         return f"{prefix}_{self._draw(20).lower()}"
 
     def ref(self, place: str = "") -> Ref:
-        """Return six Crockford characters for a person to type (30 random bits).
+        """Return six Crockford characters for a person to type (25 random bits and a place).
 
-        A run's place, where there are several, is the first of them: whoever has the ref knows
-        where to look.
+        The run's place is the first of them: whoever has the ref knows where to look.
         """
         return Ref(place.upper() + self._draw(REF_LENGTH - len(place)))
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from engine.agents import RunScope
-from engine.entries import Record, RecordKind
+from engine.entries import Record
 from engine.errors import (
     CommitConflictError,
     RefTakenError,
@@ -13,8 +13,9 @@ from engine.errors import (
     StoreUnconfirmedError,
     TicketMismatchError,
 )
+from engine.guard import clip
 from engine.ids import ApprovalId, CallId, Moment, Surroundings
-from engine.lifecycle.draft import call_index
+from engine.lifecycle.edit import arguments_of
 from engine.lifecycle.end import fail
 from engine.lifecycle.execute import operation
 from engine.lifecycle.propose import permission_digest
@@ -89,26 +90,25 @@ class Journey:
 
     async def fail(self, code: str, message: str) -> None:
         """End the run with a failure."""
-        failure = Failure(code=code, message=message)
+        failure = Failure(code=code, message=clip(message))
         await self.commit(lambda run, moment: fail(run, failure, moment))
 
     def arguments(self, call: ToolCall) -> str | None:
-        """Return a call's stored arguments, or None where they are missing.
+        """Return a call's stored arguments, as people edited them; None where they are missing.
 
         The records have been loaded: a call is only looked at once its batch is worked off.
         """
-        entry = self.run.batch.entry if self.run.batch else -1
-        wanted = (entry, RecordKind.ARGUMENTS, call_index(call))
-        for record in self.records or ():
-            if (record.entry, record.kind, record.index) == wanted:
-                return record.body
-        return None
+        return arguments_of(self.records or (), call.id, call.tool, call.digest)
 
     async def load_records(self) -> list[Record]:
         """Return the run's records; they are read once."""
         if self.records is None:
             self.records = list(await self.store.records(self.run.id))
         return self.records
+
+    async def load(self) -> None:
+        """Load all that calls of the open batch are judged by, at once."""
+        await asyncio.gather(self.load_records(), self.load_cleared())
 
     async def load_cleared(self) -> None:
         """Load the closed tickets that let calls of the open batch run, each once."""

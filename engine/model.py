@@ -1,9 +1,11 @@
 """One model request: entries go in as the model layer's messages, a reply comes out."""
 
+import json
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import pydantic_core
 from pydantic_ai import exceptions, models
 from pydantic_ai.direct import model_request
 from pydantic_ai.messages import (
@@ -16,9 +18,12 @@ from pydantic_ai.messages import (
 )
 from pydantic_ai.tools import ToolDefinition
 
-from engine.entries import CallOutcome, CallResult, Entry, Step, UserInput
+from engine.entries import ArgumentsEdit, CallOutcome, CallResult, Entry, Step, UserInput
 from engine.errors import ModelRequestError, UndecodableRecordError
+from engine.guard import clip, contained, describe_error, kind_of, text_of
+from engine.redaction import redact
 from engine.runs import Usage
+from engine.schema import Json
 
 _OUTCOMES: dict[CallOutcome, Any] = {
     CallOutcome.SUCCEEDED: "success",
@@ -26,6 +31,12 @@ _OUTCOMES: dict[CallOutcome, Any] = {
     CallOutcome.RETRY: "retried",
     CallOutcome.DENIED: "denied",
 }
+EDITED_NOTE = (
+    "A person edited the arguments before they approved: this call was made with the arguments"
+    " given here and not with yours. Do not repeat the call to put yours back."
+)
+MAX_TOOL_NAME = 128
+MAX_CALLS_EVER = 1_024
 _SERVER_ERROR = 500
 _RETRYABLE_STATUS = frozenset({408, 409, 425, 429})
 
@@ -70,21 +81,37 @@ async def ask_model(question: ModelQuestion) -> ModelReply:
     messages = list(to_messages(question.entries, question.instructions))
     parameters = models.ModelRequestParameters(function_tools=list(question.tools))
     try:
-        response = await model_request(
-            question.model, messages, model_request_parameters=parameters
-        )
+        with contained():
+            response = await model_request(
+                question.model, messages, model_request_parameters=parameters
+            )
     except Exception as error:
         raise _translated(error) from error
-    return read_reply(response)
+    try:
+        with contained():
+            return read_reply(response)
+    except Exception as error:
+        why = f"the model's reply cannot be kept: {describe_error(error)}"
+        raise ModelRequestError(why, retryable=False) from error
 
 
 def read_reply(response: ModelResponse) -> ModelReply:
-    """Return what the engine needs of a response."""
+    """Return what the engine needs of a response.
+
+    Raises:
+        ValueError: it cannot be stored and read back, or holds more than 1,024 calls.
+
+    """
+    stored = ModelMessagesTypeAdapter.dump_json([response])
+    # What is nested too deep can be written and never read again.
+    pydantic_core.from_json(stored)
+    if len(response.tool_calls) > MAX_CALLS_EVER:
+        raise ValueError(f"it holds {len(response.tool_calls):,} calls")
     return ModelReply(
-        response=ModelMessagesTypeAdapter.dump_json([response]).decode(),
+        response=stored.decode(),
         text=response.text or "",
         calls=tuple(
-            ProposedCall(part.tool_call_id, part.tool_name, part.args)
+            ProposedCall(part.tool_call_id, clip(part.tool_name, MAX_TOOL_NAME), part.args)
             for part in response.tool_calls
         ),
         usage=Usage(
@@ -116,17 +143,29 @@ def to_messages(entries: Sequence[Entry], instructions: str) -> Iterator[ModelMe
 def _step_messages(step: Step, instructions: str) -> Iterator[ModelMessage]:
     yield _load_response(step.response)
     if step.results:
-        returns = [_tool_return(result) for result in step.results]
+        edits = {edit.call: edit for edit in step.edits}
+        returns = [_tool_return(result, edits.get(result.call)) for result in step.results]
         yield ModelRequest(parts=returns, instructions=instructions or None)
 
 
-def _tool_return(result: CallResult) -> ToolReturnPart:
+def _tool_return(result: CallResult, edit: ArgumentsEdit | None) -> ToolReturnPart:
     return ToolReturnPart(
         tool_name=result.tool,
-        content=result.content,
+        content=result.content if edit is None else _with_edit(result, edit),
         tool_call_id=result.provider_id,
         outcome=_OUTCOMES[result.outcome],
     )
+
+
+def _with_edit(result: CallResult, edit: ArgumentsEdit) -> Json:
+    """Return a result that says what really ran, where a call ran that a person had edited.
+
+    A secret that they put in is theirs, so the model is shown what people are shown.
+    """
+    if result.outcome is CallOutcome.DENIED:
+        return result.content
+    shown = redact(json.loads(edit.arguments), edit.secrets)
+    return {"note": EDITED_NOTE, "arguments": shown.arguments, "result": result.content}
 
 
 def _load_response(stored: str) -> ModelResponse:
@@ -152,5 +191,6 @@ def _translated(error: Exception) -> Exception:
             )
         case _:
             return ModelRequestError(
-                f"the model could not be asked ({type(error).__name__}): {error}", retryable=False
+                f"the model could not be asked ({kind_of(error)}): {text_of(error)}",
+                retryable=False,
             )

@@ -11,15 +11,18 @@ from engine.cards import (
     Effect,
     EffectState,
     Notice,
+    Original,
     OutcomeNotice,
     Receipt,
     Role,
     TicketNotice,
 )
 from engine.entries import CallResult, Record, RecordKind
+from engine.fields import FIELDS, Field
 from engine.identity import Via
 from engine.ids import ApprovalId, CallId
-from engine.redaction import mask, redact
+from engine.lifecycle.edit import arguments_of
+from engine.redaction import Redacted, mask, redact, value_at
 from engine.runs import CallState, Run, ToolCall
 from engine.schema import Json, canonical_json
 from engine.store import Store
@@ -33,6 +36,7 @@ from engine.tickets import (
     Resolution,
     ResumeTicket,
     Settle,
+    ToolPermission,
 )
 from engine.tokens import KeyRing
 
@@ -99,8 +103,8 @@ class NoticeWriter:
     ) -> TicketNotice:
         open_here = ticket.resolution is None and role is Role.ASK
         token = SecretStr(self._keys.mint(ticket, via)) if open_here else None
-        shown = redact(_arguments(ticket, records), ticket.declared.secrets)
-        inside = partial(mask, secrets=shown.secrets)
+        call = _shown_call(ticket, records)
+        inside = partial(mask, secrets=call.secrets)
         return TicketNotice(
             role=role,
             idempotency=f"{run.id}:{ticket.approval}",
@@ -110,9 +114,13 @@ class NoticeWriter:
             approval=ticket.approval,
             ref=ticket.ref,
             target=_masked_target(ticket.target),
-            arguments=shown.arguments,
-            hidden=shown.hidden,
-            masked=shown.masked,
+            arguments=call.shown.arguments,
+            hidden=call.shown.hidden,
+            masked=call.shown.masked,
+            fields=_fields(ticket, records),
+            original=_original(call.own),
+            altered=call.altered,
+            edited=ticket.edited,
             declared=ticket.declared,
             says=inside(_body(ticket, records, RecordKind.WORDS) or ""),
             owner=run.owner,
@@ -167,8 +175,55 @@ def _body(ticket: ResumeTicket, records: tuple[Record, ...], kind: RecordKind) -
 
 
 def _arguments(ticket: ResumeTicket, records: tuple[Record, ...]) -> Json:
-    body = _body(ticket, records, RecordKind.ARGUMENTS)
+    target = ticket.target
+    body = arguments_of(records, target.call, target.tool, ticket.digest)
     return _JSON.validate_json(body) if body else None
+
+
+def _fields(ticket: ResumeTicket, records: tuple[Record, ...]) -> tuple[Field, ...] | None:
+    if not isinstance(ticket.target, ToolPermission):
+        return None
+    body = _body(ticket, records, RecordKind.FIELDS)
+    return FIELDS.validate_json(body) if body else None
+
+
+@dataclass(frozen=True, slots=True)
+class _ShownCall:
+    """A call's arguments as they may be shown, and the model's own where people edited them."""
+
+    shown: Redacted
+    own: Redacted | None
+    altered: tuple[str, ...]
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        return self.shown.secrets + (self.own.secrets if self.own else ())
+
+
+def _shown_call(ticket: ResumeTicket, records: tuple[Record, ...]) -> _ShownCall:
+    arguments = _arguments(ticket, records)
+    shown = redact(arguments, ticket.declared.secrets)
+    if ticket.edited is None:
+        return _ShownCall(shown, None, ())
+    body = _body(ticket, records, RecordKind.ARGUMENTS)
+    own = _JSON.validate_json(body) if body else None
+    return _ShownCall(shown, redact(own, ticket.edited.secrets), _altered(own, arguments, shown))
+
+
+def _original(own: Redacted | None) -> Original | None:
+    if own is None:
+        return None
+    return Original(arguments=own.arguments, hidden=own.hidden, masked=own.masked)
+
+
+def _altered(own: Json, arguments: Json, shown: Redacted) -> tuple[str, ...]:
+    """Return where an edit changed something that is not shown; where that is unsure, too."""
+    found = []
+    for at in (*shown.hidden, *shown.masked):
+        now = value_at(arguments, at)
+        if now is None or value_at(own, at) != now:
+            found.append(at)
+    return tuple(found)
 
 
 def _masked_target(target: AwaitTarget) -> AwaitTarget:

@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from engine.errors import InvalidAgentDefinitionError
+from engine.guard import contained
 from engine.ids import PersonId, RunId
 from engine.schema import Json
 
@@ -81,12 +82,14 @@ async def evaluate(policy: Policy, values: Mapping[str, Any], context: PolicyCon
 
     Raises:
         InvalidAgentDefinitionError: the function answered with an unknown word.
-        Exception: whatever the function raised; the caller fails closed.
+        Exception: whatever the function raised; the caller fails closed. An EscapeError stands
+            for what would have ended the process.
 
     """
     if isinstance(policy, str):
         return read_verdict(policy)
-    answer = policy(values, context)
-    if inspect.isawaitable(answer):
-        answer = await answer
-    return read_verdict(answer)
+    with contained():
+        answer = policy(values, context)
+        if inspect.isawaitable(answer):
+            answer = await answer
+        return read_verdict(answer)

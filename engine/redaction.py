@@ -146,6 +146,20 @@ def escape_step(name: str) -> str:
     return name.replace("~", "~0").replace("/", "~1")
 
 
+def value_at(arguments: Json, pointer: str) -> Json:
+    """Return the value that a JSON pointer (RFC 6901) leads to; None where it leads nowhere."""
+    value = arguments
+    for step in pointer.split("/")[1:]:
+        name = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(value, dict):
+            value = value.get(name)
+        elif isinstance(value, list) and name.isdecimal() and int(name) < len(value):
+            value = value[int(name)]
+        else:
+            return None
+    return value
+
+
 def redact(arguments: Json, marked: Iterable[str] = ()) -> Redacted:
     """Return the arguments without the values that are marked or that look like secrets."""
     work = _Redaction()

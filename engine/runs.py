@@ -11,7 +11,7 @@ from engine.ids import ApprovalId, CallId, OpId, PersonId, Ref, RunId
 from engine.policy import Verdict
 from engine.rules import Rule
 from engine.schema import Frozen, Json
-from engine.tickets import UNDECLARED, Declared, ResumeTicket
+from engine.tickets import UNDECLARED, Declared, Edited, ResumeTicket
 
 
 class RunStatus(StrEnum):
@@ -69,6 +69,7 @@ class ToolCall(Frozen):
     replay: Replay = Replay.NEVER
     timeout_s: float = 0.0
     declared: Declared = UNDECLARED
+    edited: Edited | None = None
     approval: ApprovalId | None = None
     inquiry: ApprovalId | None = None
     attempts: int = 0

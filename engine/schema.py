@@ -8,6 +8,11 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 
 Json = JsonValue
 
+# Kept, because json.dumps makes one for every text that is not of its own defaults.
+_CANONICAL = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+)
+
 
 class Frozen(BaseModel):
     """A frozen model that refuses unknown fields."""
@@ -22,16 +27,10 @@ def canonical_json(value: Any) -> str:  # noqa: ANN401 - any JSON value
         ValueError: a number is NaN or infinite.
 
     """
-    return json.dumps(
-        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
-    )
+    return _CANONICAL.encode(value)
 
 
 def digest_of(*parts: str) -> str:
     """Return the SHA-256 of the parts, each with its length, as 64 hex characters."""
-    hasher = hashlib.sha256()
-    for part in parts:
-        data = part.encode("utf-8", "surrogatepass")
-        hasher.update(f"{len(data)}:".encode())
-        hasher.update(data)
-    return hasher.hexdigest()
+    encoded = [part.encode("utf-8", "surrogatepass") for part in parts]
+    return hashlib.sha256(b"".join(b"%d:%b" % (len(data), data) for data in encoded)).hexdigest()

@@ -112,8 +112,7 @@ class Change:
 class Done:
     """A commit's outcome: the version it made, and the key's recorded outcome (JSON) if keyed.
 
-    ``replayed`` tells that nothing was written now: the key's record, or this very commit, was
-    there already.
+    ``replayed``: nothing was written now, as it was there already.
     """
 
     run: RunId
@@ -139,6 +138,43 @@ class Found:
 
     run: RunId
     approval: ApprovalId | None
+
+
+@dataclass(frozen=True, slots=True)
+class PastCommit:
+    """A commit that was made: its name, and its events. The first brought the run to version 1."""
+
+    id: CommitId
+    events: tuple[RunEvent, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Parcel:
+    """All that a store holds of one run, to be put into another store.
+
+    Attributes:
+        since: When a queued run becomes ready, or one was parked, or ended; by that store's clock.
+        losses: As in a claim; one that was lost and not taken over yet is among them.
+        holds_key: The run holds its concurrency key: it was claimed before and has not ended.
+        commits: In order; as many as the run's version.
+        records: By entry, kind and index; ``closed`` by approval id.
+        refs: In alphabetical order; those that went to others are not here.
+        keys: The record of each and the version it was made at, by scope and key.
+        cards: In the order they were made, without leases and back-offs.
+
+    """
+
+    run: Run
+    since: datetime
+    fence: int
+    losses: int
+    holds_key: bool
+    commits: tuple[PastCommit, ...]
+    records: tuple[Record, ...]
+    closed: tuple[ResumeTicket, ...]
+    refs: tuple[tuple[Ref, ApprovalId | None], ...]
+    keys: tuple[tuple[KeyRecord, int], ...]
+    cards: tuple[Card, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,10 +230,6 @@ class Store(Protocol):
     power loss. Claims, heartbeats and card rows live outside the run's version and need only be
     seen by other processes. Every operation may raise StoreUnavailableError.
     """
-
-    def shard(self, key: str) -> str:
-        """Return the prefix that an id needs to live where ``key`` lives; empty on one box."""
-        ...
 
     async def commit(self, change: Change, claim: Claim | None = None) -> Done:
         """Check, in this order: key, version, fence, not_after, not_before; then write it all.
@@ -260,10 +292,7 @@ class Store(Protocol):
         ...
 
     async def release(self, claim: Claim, retry_at: datetime | None = None) -> None:
-        """Give a claim back; with ``retry_at`` the run is not ready before then.
-
-        A claim given back for a retry counts as a loss: it ended without getting on.
-        """
+        """Give a claim back; with ``retry_at`` as a loss, and not ready before then."""
         ...
 
     async def due(self, limit: int) -> tuple[RunId, ...]:
@@ -286,10 +315,7 @@ class Store(Protocol):
         ...
 
     async def adopt_card(self, key: CardKey, receipt: Receipt) -> None:
-        """Make a card row for a second post of a card, so that it is closed with the first.
-
-        Does nothing where a card with this receipt is known.
-        """
+        """Make a card row for a second post of a card, unless one with this receipt is known."""
         ...
 
     async def cards(self, run: RunId) -> tuple[Card, ...]:
@@ -314,25 +340,57 @@ class Store(Protocol):
         """
         ...
 
+    async def check(self) -> None:
+        """Return if a commit could be taken now.
+
+        Raises:
+            StoreUnavailableError: it could not; the text says why.
+
+        """
+        ...
+
     async def purge(self, older_than: datetime, limit: int, *, dry_run: bool = False) -> int:
-        """Remove, wholly and in one step, up to ``limit`` runs that ended before a moment.
+        """Remove up to ``limit`` runs that ended before a moment, each wholly and in one step.
 
         A run ends with its last commit, by the store's clock; those that ended first go first. A
         run that has not ended is never removed. One with a card behind its wanted version is kept
-        ``CARDS_KEEP_FOR`` longer: it must be told, but a card that nobody could show for so long
-        tells nobody any more.
+        ``CARDS_KEEP_FOR`` longer: it must be told, while anybody may still read it.
 
-        With a run go its records, events, closed tickets, refs, cards, and idempotency keys: the
-        ``run:`` scope, and the key it was started under, so that this starts a new run when it
-        comes again. Its ids are unknown from then on, as if the run had never been.
+        With a run goes all that was kept of it, its idempotency keys and the key it was started
+        under too: as if the run had never been.
 
-        Returns how many were removed, or with ``dry_run`` how many would be; fewer than ``limit``
-        tells that none are left.
+        Returns how many went, or with ``dry_run`` would; fewer than ``limit``: none are left.
         """
         ...
 
     async def gauges(self) -> Gauges:
         """Count what is live, along indexes: the cost grows with it, never with what has ended."""
+        ...
+
+    async def pack(self, run: RunId) -> Parcel:
+        """Return all there is of a run, at one moment; it stays where it is.
+
+        Raises:
+            RunNotFoundError: no such run.
+            RunClaimedError: a live claim holds it, so it is about to change.
+            UndecodableRecordError: some of it cannot be read.
+
+        """
+        ...
+
+    async def unpack(self, parcel: Parcel) -> None:
+        """Put a run in as it was packed, as the youngest of the lists; durable when it returns.
+
+        Whatever waits, waits on. Cards that are behind are due at once.
+
+        Raises:
+            CommitConflictError: there is a run of that id, or another holds its concurrency key.
+            RefTakenError: one of its refs is in use.
+            IdempotencyConflictError: the key it was started under stands for another run here.
+            StoreUnconfirmedError: it was written, and is not confirmed by the replicas.
+            StoreError: its id names no place, and this store needs one.
+
+        """
         ...
 
     async def close(self) -> None:

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from engine.identity import Actor, Approvers, Vote
 from engine.ids import ApprovalId, CallId, OpId, PersonId, Ref, RunId, TokenId
-from engine.schema import Frozen
+from engine.schema import Frozen, Json
 
 
 class Risk(StrEnum):
@@ -70,9 +70,13 @@ AwaitTarget = Annotated[ToolPermission | RemoteInput | OutcomeUnknown, Field(dis
 
 
 class Allow(Frozen):
-    """The call may run."""
+    """The call may run; with ``arguments``, these are all of them, and they take its own's place.
+
+    What is kept of a decision holds no arguments: they are a record of their own.
+    """
 
     kind: Literal["allow"] = "allow"
+    arguments: dict[str, Json] | None = None
 
 
 class Deny(Frozen):
@@ -116,13 +120,15 @@ def accepted_kinds(target: AwaitTarget) -> tuple[str, ...]:
 class Resolution(Frozen):
     """How a ticket ended: the decision, by whom, when (by the store's clock).
 
-    ``instead_of`` is the approver whose place the actor took, if they stood in for one.
+    ``instead_of`` is the approver whose place the actor took, if they stood in for one;
+    ``edited`` tells that their word changed the arguments.
     """
 
     decision: Decision
     actor: Actor
     at: datetime
     instead_of: PersonId | None = None
+    edited: bool = False
     timed_out: bool = False
     withdrawn: bool = False
 
@@ -135,7 +141,7 @@ class Resolution(Frozen):
             return "withdrawn"
         match self.decision:
             case Allow():
-                return "approved"
+                return "approved with edits" if self.edited else "approved"
             case Deny():
                 return "denied"
             case Answer():
@@ -144,6 +150,18 @@ class Resolution(Frozen):
                 return f"settled ({outcome.replace('_', ' ')})"
             case _:
                 assert_never(self.decision)
+
+
+class Edited(Frozen):
+    """That people changed a call's arguments: by whom, when last, and what is told of the model's own.
+
+    ``original`` is the digest of the model's own arguments; ``secrets`` is where these are secret.
+    """
+
+    original: str
+    secrets: tuple[str, ...] = ()
+    by: tuple[Actor, ...]
+    at: datetime
 
 
 class ResumeTicket(Frozen):
@@ -167,6 +185,7 @@ class ResumeTicket(Frozen):
     approvers: Approvers
     requester: PersonId
     declared: Declared = UNDECLARED
+    edited: Edited | None = None
     votes: tuple[Vote, ...] = ()
     resolution: Resolution | None = None
     seal: str = ""

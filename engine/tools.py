@@ -18,10 +18,13 @@ from pydantic_ai.usage import RunUsage
 from engine.agents import Agent, RunScope, ToolItem, asks_a_person, check_names
 from engine.entries import CallOutcome
 from engine.errors import InvalidAgentDefinitionError, ToolCallError
+from engine.guard import clip, contained, describe_error, text_of
 from engine.schema import Json, canonical_json, digest_of
 
 MAX_RESULT_CHARS = 256 * 1024
 _TOOL_RETRIES = 0
+_NOT_CHECKED = "the tool did not run, as its arguments could not be checked"
+_NOT_JSON = "the tool ran, but its result is not JSON"
 # The engine makes model requests itself; a tool that reads ctx.model gets this inert one.
 _INERT = TestModel()
 
@@ -76,13 +79,14 @@ class Toolbox:
         """
         tool = self._find(name)
         try:
-            values = tool.args_validator.validate_json(arguments)
-            await self._check_further(tool, values)
+            with contained():
+                values = tool.args_validator.validate_json(arguments)
+                await self._check_further(tool, values)
         except pydantic_core.ValidationError as error:
             details = error.json(include_url=False, include_input=False)
-            raise ToolCallError(f"arguments do not fit {name}: {details}") from error
+            raise ToolCallError(clip(f"arguments do not fit {name}: {details}")) from error
         except exceptions.ModelRetry as error:
-            raise ToolCallError(str(error)) from error
+            raise ToolCallError(text_of(error)) from error
         return dict(values)
 
     async def run(self, name: str, arguments: str, scope: RunScope, timeout_s: float) -> Ending:
@@ -91,9 +95,11 @@ class Toolbox:
             values = await self.check(name, arguments)
         except ToolCallError as error:
             return Ending(CallOutcome.RETRY, str(error))
+        except Exception as error:  # noqa: BLE001 - a validator's own fault
+            return Ending(CallOutcome.FAILED, f"{_NOT_CHECKED}: {describe_error(error)}")
         tool = self._find(name)
         context = _context(scope)
-        work = asyncio.ensure_future(tool.toolset.call_tool(name, values, context, tool))
+        work = asyncio.ensure_future(_call(tool, name, values, context))
         try:
             # wait() and not timeout(): a synchronous tool's thread cannot be interrupted, and
             # must not hold the run beyond its time.
@@ -104,12 +110,14 @@ class Toolbox:
         if not done:
             work.cancel()
             return Ending(CallOutcome.FAILED, _timed_out(timeout_s))
-        return _ending(work)
+        if work.cancelled():
+            return Ending(CallOutcome.FAILED, "the tool cancelled itself")
+        return work.result()
 
     def _find(self, name: str) -> ToolsetTool[RunScope]:
         if name not in self._tools:
             listed = ", ".join(sorted(self._tools)) or "none"
-            raise ToolCallError(f"there is no tool named {name!r}; the tools are: {listed}")
+            raise ToolCallError(clip(f"there is no tool named {name!r}; the tools are: {listed}"))
         return self._tools[name]
 
     async def _check_further(self, tool: ToolsetTool[RunScope], values: dict[str, Any]) -> None:
@@ -117,6 +125,20 @@ class Toolbox:
             answer = tool.args_validator_func(_context(self._scope), **values)
             if inspect.isawaitable(answer):
                 await answer
+
+
+class _Functions(FunctionToolset[RunScope]):
+    """An agent's functions. They are listed once, unless one is prepared anew for each run."""
+
+    _listed: dict[str, ToolsetTool[RunScope]] | None = None
+
+    async def get_tools(self, ctx: RunContext[RunScope]) -> dict[str, ToolsetTool[RunScope]]:
+        """Return the tools by their names."""
+        if any(tool.prepare is not None for tool in self.tools.values()):
+            return await super().get_tools(ctx)
+        if self._listed is None:
+            self._listed = await super().get_tools(ctx)
+        return self._listed
 
 
 class ToolShelf:
@@ -136,8 +158,10 @@ class ToolShelf:
                 name.
 
         """
-        items = await _items(agent, scope)
         async with contextlib.AsyncExitStack() as stack:
+            # Around everything: toolsets have their own code that enters and leaves them.
+            stack.enter_context(contained())
+            items = await _items(agent, scope)
             tools: dict[str, ToolsetTool[RunScope]] = {}
             for toolset in self._toolsets(agent, items):
                 await stack.enter_async_context(toolset)
@@ -163,7 +187,7 @@ async def _items(agent: Agent, scope: RunScope) -> Sequence[ToolItem]:
 def _toolsets(items: Sequence[ToolItem]) -> list[AbstractToolset[RunScope]]:
     functions = [item for item in items if not isinstance(item, AbstractToolset)]
     toolsets = [item for item in items if isinstance(item, AbstractToolset)]
-    own = FunctionToolset[RunScope](functions, max_retries=_TOOL_RETRIES)
+    own = _Functions(functions, max_retries=_TOOL_RETRIES)
     return [own, *toolsets]
 
 
@@ -190,30 +214,36 @@ def _context(scope: RunScope) -> RunContext[RunScope]:
     )
 
 
-def _ending(work: "asyncio.Future[Any]") -> Ending:
-    error = work.exception() if not work.cancelled() else asyncio.CancelledError()
-    match error:
-        case None:
-            return _success(work.result())
-        case exceptions.ModelRetry() | exceptions.ToolRetryError():
-            return Ending(CallOutcome.RETRY, str(error))
-        case exceptions.ApprovalRequired() | exceptions.CallDeferred():
-            text = "this tool asks for approval by itself; name it in the agent's approvals instead"
-            return Ending(CallOutcome.FAILED, text)
-        case _:
-            return Ending(CallOutcome.FAILED, f"{type(error).__name__}: {error}")
+async def _call(
+    tool: ToolsetTool[RunScope], name: str, values: dict[str, Any], context: RunContext[RunScope]
+) -> Ending:
+    try:
+        with contained():
+            value = await tool.toolset.call_tool(name, values, context, tool)
+    except (exceptions.ModelRetry, exceptions.ToolRetryError) as error:
+        return Ending(CallOutcome.RETRY, text_of(error))
+    except (exceptions.ApprovalRequired, exceptions.CallDeferred):
+        text = "this tool asks for approval by itself; name it in the agent's approvals instead"
+        return Ending(CallOutcome.FAILED, text)
+    except Exception as error:  # noqa: BLE001 - whatever a tool raises is its result
+        return Ending(CallOutcome.FAILED, describe_error(error))
+    return _success(value)
 
 
 def _success(value: object) -> Ending:
     plain = value.return_value if isinstance(value, ToolReturn) else value
     try:
-        content = pydantic_core.to_jsonable_python(plain)
+        # What is serialised may have code of its own: a generator, a validator's serializer.
+        with contained():
+            content = pydantic_core.to_jsonable_python(plain)
         text = canonical_json(content)
-    except (ValueError, TypeError) as error:
-        return Ending(CallOutcome.FAILED, f"the tool ran, but its result is not JSON: {error}")
-    if len(text) > MAX_RESULT_CHARS:
-        clipped = f"{text[:MAX_RESULT_CHARS]} … ({len(text):,} characters, clipped)"
-        return Ending(CallOutcome.SUCCEEDED, clipped)
+        text.encode()
+        if len(text) > MAX_RESULT_CHARS:
+            return Ending(CallOutcome.SUCCEEDED, clip(text, MAX_RESULT_CHARS))
+        # It is read back from within a record, by a parser that goes less deep than the writer.
+        pydantic_core.from_json(f"[{text}]")
+    except Exception as error:  # noqa: BLE001 - the call has run, so it must settle
+        return Ending(CallOutcome.FAILED, f"{_NOT_JSON}: {describe_error(error)}")
     return Ending(CallOutcome.SUCCEEDED, content)
 
 

@@ -123,16 +123,27 @@ class Worker:
 
     @contextlib.asynccontextmanager
     async def _heartbeat(self, claim: Claim) -> AsyncIterator[None]:
-        beating = asyncio.create_task(self._beat(claim))
+        beating: list[asyncio.Task[None]] = []
+
+        def begin() -> None:
+            beating.append(asyncio.create_task(self._beat(claim)))
+
+        # Most advances are over before the first beat is due, and need no task for it.
+        due = asyncio.get_running_loop().call_later(self._pulse_s, begin)
         try:
             yield
         finally:
-            beating.cancel()
-            await asyncio.gather(beating, return_exceptions=True)
+            due.cancel()
+            for task in beating:
+                task.cancel()
+            await asyncio.gather(*beating, return_exceptions=True)
+
+    @property
+    def _pulse_s(self) -> float:
+        return self._options.lease.total_seconds() / 3
 
     async def _beat(self, claim: Claim) -> None:
         while True:
-            await asyncio.sleep(self._options.lease.total_seconds() / 3)
             try:
                 claim = await self._store.heartbeat(claim, self._options.lease)
             except ClaimLostError:
@@ -140,3 +151,4 @@ class Worker:
                 return
             except StoreError as error:
                 self._surroundings.report("heartbeat", error)
+            await asyncio.sleep(self._pulse_s)

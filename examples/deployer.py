@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from pydantic_ai import RunContext
 
-from engine import Agent, Approvers, PolicyContext, RunScope, Verdict, ask_human
+from engine import Agent, Approvers, PolicyContext, RunScope, ToolOptions, Verdict, ask_human
 from engine.ids import PersonId
 from examples.deployer_model import choose_model
 
@@ -57,6 +57,7 @@ def deployer(
         instructions=INSTRUCTIONS,
         tools=[deploy, ask_human],
         approvals={"deploy": ask_beyond_staging},
+        options={"deploy": ToolOptions(risk="medium", describe=in_short)},
         approvers=Approvers(people=tuple(PersonId(person) for person in approvers)),
         approval_timeout=approval_timeout,
     )
@@ -65,6 +66,11 @@ def deployer(
 def ask_beyond_staging(call: Mapping[str, Any], _context: PolicyContext) -> Verdict:
     """Let a deployment to staging go; ask people about any other."""
     return Verdict.ALLOW if call["env"] == "staging" else Verdict.ASK
+
+
+def in_short(call: Mapping[str, Any]) -> str:
+    """Say what one deployment is, for the title of its card."""
+    return f"{call['version']} to {call['env']}"
 
 
 agent = deployer()

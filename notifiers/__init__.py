@@ -3,18 +3,32 @@
 from notifiers.blocks import Message
 from notifiers.card import ask_card, short_card
 from notifiers.inbox import InboxNotifier
-from notifiers.modals import FormMeta, answer_form, deny_form, pages, read_meta, review_form
+from notifiers.inputs import Input, can_edit, inputs_of, read_inputs
+from notifiers.modals import (
+    FormMeta,
+    answer_form,
+    deny_form,
+    edit_form,
+    pages,
+    read_meta,
+    review_form,
+)
 from notifiers.owner import outcome_message, ticket_message
 
 __all__ = [
     "FormMeta",
     "InboxNotifier",
+    "Input",
     "Message",
     "answer_form",
     "ask_card",
+    "can_edit",
     "deny_form",
+    "edit_form",
+    "inputs_of",
     "outcome_message",
     "pages",
+    "read_inputs",
     "read_meta",
     "review_form",
     "short_card",

@@ -47,6 +47,7 @@ class Row:
         raw: The value's text as it is: for a string its characters, otherwise its JSON.
         line: How it reads on a line; empty if it needs a box.
         withheld: Empty, or how much of it is kept secret.
+        pointer: The way to it as a JSON pointer.
 
     """
 
@@ -54,6 +55,7 @@ class Row:
     raw: str
     line: str = ""
     withheld: Literal["", "whole", "part"] = ""
+    pointer: str = ""
 
     @property
     def note(self) -> str:
@@ -146,10 +148,11 @@ def read_rows(arguments: Json, secret: Secret = NO_SECRET) -> Iterator[Row]:
     hidden, masked = frozenset(secret.hidden), frozenset(secret.masked)
     for path, pointer, value in _walk("", "", arguments):
         if pointer in hidden:
-            yield _hidden_row(path or "value")
+            row = _hidden_row(path or "value")
         else:
             row = _row(path or "value", value)
-            yield replace(row, withheld="part") if pointer in masked else row
+            row = replace(row, withheld="part") if pointer in masked else row
+        yield replace(row, pointer=pointer)
 
 
 def _walk(path: str, pointer: str, value: Json) -> Iterator[tuple[str, str, Json]]:

@@ -25,6 +25,8 @@ from notifiers.blocks import (
     section,
 )
 from notifiers.closed import closed_card
+from notifiers.edits import edits
+from notifiers.inputs import can_edit
 from notifiers.sheet import argument_blocks, secret_of, sheet_of
 from notifiers.text import Style, clip, clip_prose, made_mrkdwn, mrkdwn, one_line
 
@@ -51,7 +53,7 @@ def short_card(notice: TicketNotice, note: str = "") -> Message:
 
 
 def _open(notice: TicketNotice) -> list[Block]:
-    top = [header(wording.title(notice)), section(marked(_who(notice)))]
+    top = [header(_heading(notice)), section(marked(_who(notice)))]
     match notice.target:
         case ToolPermission():
             return [*top, *_permission(notice)]
@@ -61,6 +63,13 @@ def _open(notice: TicketNotice) -> list[Block]:
             return [*top, *_lost(notice, notice.target)]
         case _:
             assert_never(notice.target)
+
+
+def _heading(notice: TicketNotice) -> str:
+    """Return the title; a question that is more than a title stands whole below it instead."""
+    target = notice.target
+    long = isinstance(target, RemoteInput) and not wording.fits_a_title(target.prompt)
+    return wording.question(notice) if long else wording.title(notice)
 
 
 def _who(notice: TicketNotice) -> str:
@@ -76,11 +85,35 @@ def _who(notice: TicketNotice) -> str:
 def _permission(notice: TicketNotice) -> list[Block]:
     sheet = sheet_of(notice)
     return [
+        *_edited(notice),
         *argument_blocks(sheet, "Review shows everything."),
         *_says(notice),
         *_untitled(notice),
+        *_edit_elsewhere(notice),
         *_buttons(notice, complete=sheet.complete and notice.declared.risk is not Risk.HIGH),
     ]
+
+
+def _edited(notice: TicketNotice) -> list[Block]:
+    """Return who changed what since the model asked."""
+    if notice.edited is None:
+        return []
+    at = wording.moment(notice.edited.at)
+    said = f"*Edited by {wording.editors(notice)}* {at}. Approvals before that do not count."
+    return [section(marked(said)), *_changes(notice)]
+
+
+def _changes(notice: TicketNotice) -> list[Block]:
+    changed = edits(notice, limits.QUOTE)
+    return [section(plain(changed))] if changed else []
+
+
+def _edit_elsewhere(notice: TicketNotice) -> list[Block]:
+    if notice.fields is None or notice.token is None or can_edit(notice):
+        return []
+    command = f"holdshort approve {clip(notice.ref, limits.REF).text}"
+    said = f'Too large to edit here. In a terminal: {command} --with \'{{"name": "value"}}\''
+    return [context(plain(said))]
 
 
 def _says(notice: TicketNotice) -> list[Block]:
@@ -152,8 +185,15 @@ def _buttons(notice: TicketNotice, *, complete: bool) -> list[Block]:
             button(
                 "Deny with reason", names.DENY_REASON, token, label=f"Deny with reason, {about}"
             ),
+            *_edit_button(notice, token, about),
         )
     ]
+
+
+def _edit_button(notice: TicketNotice, token: str, about: str) -> list[Block]:
+    if not can_edit(notice):
+        return []
+    return [button("Edit\u2026", names.EDIT, token, label=f"Edit and approve {about}")]
 
 
 def _once_more(notice: TicketNotice) -> Block | None:

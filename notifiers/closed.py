@@ -17,6 +17,7 @@ from engine.tickets import (
 from notifiers import limits, wording
 from notifiers.arguments import summary
 from notifiers.blocks import Block, Message, context, header, marked, message, plain, section
+from notifiers.edits import edits
 from notifiers.sheet import secret_of
 from notifiers.text import clip, made_mrkdwn, quote
 
@@ -71,7 +72,8 @@ def who_and_when(notice: TicketNotice, end: Resolution) -> str:
         return f"Nobody decided until {until}, so it {_silence(notice)}."
     if not _by_a_person(end):
         return f"The run ended before anyone decided \u00b7 {at}"
-    return f"{wording.by(notice, end)} \u00b7 {at}"
+    edited = f" \u00b7 edited by {wording.editors(notice)}" if notice.edited else ""
+    return f"{wording.by(notice, end)} \u00b7 {at}{edited}"
 
 
 def sentence(notice: TicketNotice, end: Resolution) -> str:
@@ -103,7 +105,9 @@ def _what(notice: TicketNotice, end: Resolution) -> list[Block]:
 
 
 def _lines(notice: TicketNotice, end: Resolution, limit: int) -> list[str]:
-    return [line for line in (_said(end, limit), _became(notice, end, limit)) if line]
+    changed = edits(notice, limit)
+    told = (_said(end, limit), changed and f"Edits: {changed}.", _became(notice, end, limit))
+    return [line for line in told if line]
 
 
 def _said(end: Resolution, limit: int) -> str:

@@ -25,6 +25,9 @@ CONFIRM_TEXT: Final = 300
 CONFIRM_BUTTON: Final = 30
 INPUT_LENGTH: Final = 3000
 INPUT_LABEL: Final = 2000
+INPUT_HINT: Final = 2000
+SELECT_OPTIONS: Final = 100
+OPTION_TEXT: Final = 75
 
 # Views. `@slack/types` views.d.ts; 250 KB is the `view_too_large` of views.open.
 VIEW_TITLE: Final = 24
@@ -78,6 +81,14 @@ DIRECT: Final = 8
 """People who are asked one by one where there is no channel; Slack takes about a post a second."""
 DESCRIBED: Final = 80
 """What a tool says of its call, as a title."""
+HINT: Final = 200
+"""What a tool's author says of an argument, under its input."""
+EDIT_HEAD: Final = 4
+"""Blocks above the inputs of the form for edits."""
+EDIT_REST: Final = 20_000
+"""Bytes of that form without its inputs, at most."""
+EXACT_NUMBER: Final = 10**15
+"""A number below this is the same to every reader of JSON, and is written without an exponent."""
 RESULT: Final = 2000
 REASON: Final = 500
 REF: Final = 12

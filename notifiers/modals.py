@@ -1,4 +1,4 @@
-"""The forms that Slack opens over a card: deny with a reason, answer, review page by page.
+"""The forms that Slack opens over a card: deny with a reason, answer, edit, review page by page.
 
 Pure functions from a notice. A form carries the token in ``private_metadata``, which people do not
 see (`@slack/types` views.d.ts); it is read back with ``read_meta``.
@@ -16,6 +16,7 @@ from engine.tokens import MAX_TOKEN_CHARS
 from notifiers import limits, names, wording
 from notifiers.arguments import read_rows, tell_secrets
 from notifiers.blocks import Block, context, marked, plain, quotation, section, stamped
+from notifiers.inputs import can_edit, input_block, inputs_of
 from notifiers.review import Page, paginate
 from notifiers.sheet import argument_blocks, secret_of, sheet_of
 from notifiers.text import Style, pieces
@@ -103,6 +104,28 @@ def review_form(
     blocks = [*_review_head(notice, shown), *shown.blocks, *_review_end(notice, shown)]
     title = "Review" if shown.of == 1 else f"Page {shown.number} of {shown.of}"
     return _form(names.REVIEW_FORM, title, submit, blocks, meta)
+
+
+def edit_form(notice: TicketNotice, *, channel: str = "", message: str = "") -> View:
+    """Return the form to change the arguments and approve them: every one is in it.
+
+    Raises:
+        ValueError: there is nothing to edit, or no form holds it.
+
+    """
+    if not can_edit(notice):
+        raise ValueError("no form holds this")
+    told = "Approve with edits runs exactly what stands here."
+    if notice.needed > 1:
+        told = "Approvals so far will not count: everyone is asked anew for what stands here."
+    blocks = [
+        section(plain(wording.title(notice))),
+        context(marked(_asked_by(notice))),
+        *map(input_block, inputs_of(notice)),
+        context(plain(told)),
+    ]
+    meta = _meta(notice, channel=channel, message=message)
+    return _form(names.EDIT_FORM, "Edit and approve", "Approve with edits", blocks, meta)
 
 
 def pages(notice: TicketNotice) -> int:

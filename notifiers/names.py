@@ -8,14 +8,20 @@ DENY_REASON: Final = "holdshort.deny_reason"
 REVIEW: Final = "holdshort.review"
 ANSWER: Final = "holdshort.answer"
 DECLINE: Final = "holdshort.decline"
+EDIT: Final = "holdshort.edit"
 
 DENY_FORM: Final = "holdshort.deny_form"
 ANSWER_FORM: Final = "holdshort.answer_form"
 REVIEW_FORM: Final = "holdshort.review_form"
+EDIT_FORM: Final = "holdshort.edit_form"
 
 REASON_BLOCK: Final = "holdshort.reason"
 REASON_INPUT: Final = "holdshort.reason.input"
 ANSWER_BLOCK: Final = "holdshort.answer"
 ANSWER_INPUT: Final = "holdshort.answer.input"
+
+EDIT_BLOCK: Final = "holdshort.edit"
+"""The block of each input of that form is this, a dot and the input's number."""
+EDIT_INPUT: Final = "holdshort.edit.input"
 
 METADATA_EVENT: Final = "holdshort_card"

@@ -284,8 +284,11 @@ def _show_cluster(text: str, at: int, end: int, style: Style) -> str:
     if end == at + 1:
         return first
     shown = [first]
-    rest = range(at + 1, end)
-    shown += [text[i] if _rests(text, at, i, end) else escape(text[i]) for i in rest]
+    # On an escape a mark has nothing to rest on: it would stand on its brace.
+    rests = not first.startswith("\\u{")
+    for place in range(at + 1, end):
+        rests = rests and _rests(text, at, place, end)
+        shown.append(text[place] if rests else escape(text[place]))
     return "".join(shown)
 
 

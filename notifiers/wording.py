@@ -92,6 +92,14 @@ def by(notice: TicketNotice, end: Resolution) -> str:
     return f"by {actor(end.actor)}{place}"
 
 
+def editors(notice: TicketNotice) -> str:
+    """Return who edited the arguments, for mrkdwn; empty where nobody did."""
+    if notice.edited is None:
+        return ""
+    *first, last = _first([actor(who) for who in notice.edited.by])
+    return f"{', '.join(first)} and {last}" if first else last
+
+
 def _first(named: list[str]) -> list[str]:
     """Return as many as a card names one by one, and how many more there are."""
     rest = len(named) - limits.PEOPLE

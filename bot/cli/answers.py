@@ -1,12 +1,15 @@
 """Starting runs and answering tickets from the terminal: a way in like any other."""
 
 import json
+import re
 
 from bot.cli.screen import Screen
 from bot.cli.terminal import Terminal, at_terminal
 from bot.replies import FOR_TERMINAL, recorded, started
 from bot.settings import SettingsError
 from engine import Decision, Origin, Via
+from engine.arguments import canonical_arguments
+from engine.errors import ToolCallError
 from engine.schema import Json
 
 
@@ -19,9 +22,24 @@ def decide(ref: str, decision: Decision) -> None:
     at_terminal(work)
 
 
+def approve_with(ref: str, edits: str) -> None:
+    """Approve the call of this ref with some of its arguments changed."""
+    try:
+        given = json.loads(canonical_arguments(edits))
+    except ToolCallError as error:
+        raise SettingsError([f"--with: {error}"]) from None
+
+    async def work(terminal: Terminal) -> None:
+        Screen().line(recorded(await terminal.edit(ref, given)))
+
+    at_terminal(work, with_agents=True)
+
+
 def start_run(agent: str, text: str, *, owner: str, context: str, key: str) -> None:
     """Queue a run for an owner, and say its ref."""
     given = _read_context(context)
+    if owner and not re.fullmatch(r"[\w.@+:-]+", owner, re.ASCII):
+        raise SettingsError(["--owner is nobody: name a Slack user id (U...)"])
 
     async def work(terminal: Terminal) -> None:
         queued = await terminal.engine.start(
@@ -41,6 +59,10 @@ def start_run(agent: str, text: str, *, owner: str, context: str, key: str) -> N
 def _read_context(text: str) -> Json:
     try:
         value: Json = json.loads(text, parse_constant=_refuse_constant)
+        text.encode()
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise SettingsError(["--context holds text that is no Unicode (half of a pair)"]) from None
     except ValueError as error:
         raise SettingsError([f"--context is not JSON: {error}"]) from None
     return value

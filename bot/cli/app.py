@@ -1,13 +1,16 @@
 """The command line. Each command imports what it needs when it runs, so that this stays quick."""
 
+import os
+import re
 import sys
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
 from typer.exceptions import TyperException
 
-from bot.cli import purge, rules, runs
+from bot.cli import purge, rules, runs, store
 
 _PORT = 8786
 
@@ -23,6 +26,7 @@ app = typer.Typer(
 )
 app.add_typer(runs.app, name="runs")
 app.add_typer(rules.app, name="rules")
+app.add_typer(store.app, name="store")
 app.command()(purge.purge)
 
 Ref = Annotated[str, typer.Argument(help="The six characters on the card.", metavar="REF")]
@@ -88,12 +92,25 @@ def start(
 
 
 @app.command()
-def approve(ref: Ref) -> None:
-    """Approve a tool call, as HOLDSHORT_OPERATOR."""
-    from bot.cli.answers import decide
+def approve(
+    ref: Ref,
+    edits: Annotated[
+        str,
+        typer.Option(
+            "--with",
+            help="Arguments to change, as one JSON object; the others stay.",
+            metavar="JSON",
+        ),
+    ] = "",
+) -> None:
+    """Approve a tool call, as it is or with edits, as HOLDSHORT_OPERATOR."""
+    from bot.cli.answers import approve_with, decide
     from engine import Allow
 
-    decide(ref, Allow())
+    if edits:
+        approve_with(ref, edits)
+    else:
+        decide(ref, Allow())
 
 
 @app.command()
@@ -128,6 +145,19 @@ def slack(
 
 
 @app.command()
+def gallery(
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Where the page is.")] = _PORT,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the Block Kit of each as JSON instead.")
+    ] = None,
+) -> None:
+    """Show every state of a card, and every form, side by side on this machine."""
+    from bot.gallery.showing import show, write
+
+    raise typer.Exit(show(port) if out is None else write(out))
+
+
+@app.command()
 def manifest(
     url: Annotated[
         str, typer.Option(help="Public https address of the bot: prints the HTTP form.")
@@ -141,6 +171,10 @@ def manifest(
 
 def main() -> None:
     """Run a command; whatever goes wrong is one clear line on standard error."""
+    if sys.stdout is None:  # closed by whoever started us
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - till the end
+    if any(re.search("[\ud800-\udfff]", word) for word in sys.argv):
+        fail("an argument is no UTF-8 text", 2)
     try:
         status = app(standalone_mode=False)
     except TyperException as error:

@@ -1,6 +1,7 @@
 """What a command says when it could not do its work, and the exit status it ends with."""
 
 from bot.replies import FOR_TERMINAL, refused
+from bot.store_copy import CopyStoppedError
 from engine.errors import ConfigurationError, HoldshortError, UnknownAgentError
 from notifiers.text import Style, inert
 
@@ -14,6 +15,8 @@ def explain(error: Exception) -> tuple[str, int]:
         known = isinstance(error, UnknownAgentError)
         said = refused(error, FOR_TERMINAL) if known else str(error)
         return inert(said, Style.BOX), MISCONFIGURED
+    if isinstance(error, CopyStoppedError):
+        return inert(str(error)), FAILED
     if isinstance(error, HoldshortError):
         return refused(error, FOR_TERMINAL), FAILED
     if isinstance(error, OSError) and error.strerror:

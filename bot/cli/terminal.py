@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 from bot.bootstrap import open_runtime
 from bot.settings import Purpose, Settings, SettingsError, read_settings
-from engine import Actor, Decision, RunEngine, Via
+from engine import Actor, Allow, Decision, RunEngine, Via
 from engine.ids import PersonId
 from engine.lifecycle.answer import Recorded
+from engine.schema import Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +53,27 @@ class Terminal:
         async with open_runtime(self.settings) as runtime:
             return await _decide(runtime.engine, ref, decision, operator)
 
+    async def edit(self, ref: str, edits: dict[str, Json]) -> Recorded:
+        """Approve the call of this ref with these arguments changed, as the operator.
+
+        Raises:
+            HoldshortError: refused, or it is not known whether it was recorded.
+
+        """
+        operator = self.operator
+        token = await self.engine.token_for(ref, Via.TERMINAL)
+        editing = await self.engine.answers.editing(token, Via.TERMINAL)
+        decision = Allow(arguments=editing.arguments | edits)
+        return await _record(self.engine, token, decision, operator)
+
 
 async def _decide(engine: RunEngine, ref: str, decision: Decision, operator: Actor) -> Recorded:
     token = await engine.token_for(ref, Via.TERMINAL)
-    key = engine.answer_key(token, decision, operator)
+    return await _record(engine, token, decision, operator)
+
+
+async def _record(engine: RunEngine, token: str, decision: Decision, operator: Actor) -> Recorded:
+    key = engine.answers.key(token, decision, operator)
     return await engine.resume(token, decision, actor=operator, idempotency_key=key)
 
 

@@ -1,5 +1,6 @@
 """Answer: one person's decision on one ticket, and silence as a decision."""
 
+import json
 from dataclasses import dataclass
 from datetime import datetime
 from typing import assert_never
@@ -17,9 +18,10 @@ from engine.errors import (
 )
 from engine.events import VoteCast
 from engine.identity import SYSTEM, Actor, Claimant, Vote, judge
-from engine.ids import ApprovalId, Moment, Ref, RunId
+from engine.ids import ApprovalId, Moment, PersonId, Ref, RunId
 from engine.lifecycle.denials import with_denial
 from engine.lifecycle.draft import Draft
+from engine.lifecycle.edit import Edit, put_edit
 from engine.lifecycle.propose import told
 from engine.lifecycle.seal import check_open, sealed
 from engine.lifecycle.table import CallCause
@@ -46,10 +48,11 @@ MAX_REASON_CHARS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What an answer is judged with besides the run: the command, and who gives it."""
+    """What an answer is judged with besides the run: the command, who gives it, checked edits."""
 
     command: ResumeCommand
     claimant: Claimant
+    edit: Edit | None = None
 
 
 class Recorded(Frozen):
@@ -82,7 +85,15 @@ def key_scope(run: RunId) -> str:
 
 def key_body(approval: str, decision: Decision, actor: Actor) -> str:
     """Return the digest of what is asked under a key: this answer, by this actor."""
-    return digest_of("answer", approval, decision.model_dump_json(), actor.key)
+    return digest_of("answer", approval, spelled(decision), actor.key)
+
+
+def spelled(decision: Decision) -> str:
+    """Return a decision as a key names it: edited arguments by their values, in any order."""
+    if isinstance(decision, Allow) and decision.arguments is not None:
+        # Not canonical_json: this comes before any check, and must do with whatever it is given.
+        return digest_of("edited", json.dumps(decision.arguments, sort_keys=True))
+    return decision.model_dump_json(exclude_none=True)
 
 
 def _recorded(run: Run, ticket: ResumeTicket, resolution: Resolution) -> Recorded:
@@ -131,16 +142,13 @@ def validate_resume(run: Run, command: ResumeCommand) -> ResumeTicket:
     return ticket
 
 
-def answer(
-    run: Run, judgement: Judgement, moment: Moment, key: str | None
-) -> tuple[Change, Recorded]:
-    """Return the Change that a person's answer makes and what they are told; or refuse it.
+def admit(run: Run, judgement: Judgement) -> tuple[ResumeTicket, PersonId]:
+    """Return the open ticket, and the seat of whoever answers it; or refuse them.
 
     Who asks comes before what they ask: whoever may not decide is told nothing else.
 
     Raises:
-        ResumeError: the answer does not match, comes too late or too early, is of the wrong kind,
-            does not fit, is a second vote, or comes from someone who may not decide.
+        ResumeError: as for ``answer``.
 
     """
     command, claimant = judgement.command, judgement.claimant
@@ -149,10 +157,32 @@ def answer(
     ticket = validate_resume(run, command)
     check_open(run, ticket)
     _check_words(command)
+    return ticket, seat
+
+
+def answer(
+    run: Run, judgement: Judgement, moment: Moment, key: str | None
+) -> tuple[Change, Recorded]:
+    """Return the Change that a person's answer makes and what they are told; or refuse it.
+
+    Raises:
+        ResumeError: the answer does not match, comes too late or too early, is of the wrong kind,
+            does not fit, is a second vote, or comes from someone who may not decide.
+
+    """
+    command, claimant = judgement.command, judgement.claimant
+    ticket, seat = admit(run, judgement)
     draft = Draft(run, moment)
+    edit = _edit_in(ticket, judgement)
+    if edit is not None:
+        ticket = put_edit(draft, ticket, edit, command.actor)
     instead_of = seat if seat not in {claimant.person.id, command.actor.id} else None
     word = Resolution(
-        decision=command.decision, actor=command.actor, at=command.now, instead_of=instead_of
+        decision=_kept(command.decision),
+        actor=command.actor,
+        at=command.now,
+        instead_of=instead_of,
+        edited=edit is not None,
     )
     if isinstance(command.decision, Allow):
         vote = Vote(actor=command.actor, person=claimant.person.id, seat=seat, at=command.now)
@@ -162,6 +192,21 @@ def answer(
     told_so = _recorded(draft.run, ticket, word)
     record = _key_record(told_so, command, key) if key is not None else None
     return draft.change(key=record, not_after=ticket.deadline, confirm=True), told_so
+
+
+def _edit_in(ticket: ResumeTicket, judgement: Judgement) -> Edit | None:
+    """Return the edit, where it changes anything."""
+    decision, edit = judgement.command.decision, judgement.edit
+    if not isinstance(decision, Allow) or decision.arguments is None:
+        return None
+    if edit is None:
+        raise ValueError("edited arguments come with their check")
+    return edit if edit.digest != ticket.digest else None
+
+
+def _kept(decision: Decision) -> Decision:
+    """Return what is kept of a decision: edited arguments are a record of their own."""
+    return Allow() if isinstance(decision, Allow) else decision
 
 
 def _voted(draft: Draft, ticket: ResumeTicket, vote: Vote) -> ResumeTicket:

@@ -45,11 +45,12 @@ def enough(run: Run, call: ToolCall, patience: Patience) -> Enough | None:
 
 
 def with_denial(denials: tuple[Denial, ...], call: ToolCall) -> tuple[Denial, ...]:
-    """Return the denials of a run with one more, of this call."""
-    known = next((one for one in denials if one.digest == call.digest), None)
+    """Return the denials of a run with one more, of this call as the model proposed it."""
+    digest = call.edited.original if call.edited else call.digest
+    known = next((one for one in denials if one.digest == digest), None)
     count = known.count + 1 if known else 1
-    others = tuple(one for one in denials if one.digest != call.digest)
-    return (*others, Denial(tool=call.tool, digest=call.digest, count=count))
+    others = tuple(one for one in denials if one.digest != digest)
+    return (*others, Denial(tool=call.tool, digest=digest, count=count))
 
 
 def _times(count: int) -> str:

@@ -28,14 +28,24 @@ class Draft:
 
     def __init__(self, run: Run, moment: Moment) -> None:
         """Start from a run as it was loaded."""
-        self.run = run
+        self._run = run
+        self._fields: dict[str, Any] = {}
         self.moment = moment
         self._before = run.version
+        self._event_count, self._event_head = run.event_count, run.event_head
         self._events: list[RunEvent] = []
         self._records: list[Record] = []
         self._opened: list[ResumeTicket] = []
         self._closed: list[ResumeTicket] = []
         self._raised: dict[CardKey, None] = {}
+
+    @property
+    def run(self) -> Run:
+        """Return the run as it is by now, but for its version and its count of events."""
+        if self._fields:
+            # Not at each change: most are followed by another before anybody looks.
+            self._run, self._fields = self._run.model_copy(update=self._fields), {}
+        return self._run
 
     @property
     def now(self) -> datetime:
@@ -50,20 +60,21 @@ class Draft:
             ValueError: the run has none.
 
         """
-        if self.run.batch is None:
+        batch = self.run.batch
+        if batch is None:
             raise ValueError("this run has no open batch")
-        return self.run.batch
+        return batch
 
     def note(self, fact: Fact) -> None:
         """Append an event."""
-        seq = self.run.event_count + 1
-        event = link_event(self.run.event_head, seq, self.now, fact)
+        self._event_count += 1
+        event = link_event(self._event_head, self._event_count, self.now, fact)
+        self._event_head = event.link
         self._events.append(event)
-        self.set(event_count=seq, event_head=event.link)
 
     def set(self, **fields: Any) -> None:  # noqa: ANN401 - fields of Run, checked by its model
         """Change fields of the run."""
-        self.run = self.run.model_copy(update=fields)
+        self._fields.update(fields)
 
     def move(self, cause: RunCause) -> None:
         """Move the run."""
@@ -157,7 +168,13 @@ class Draft:
         confirm: bool = False,
     ) -> Change:
         """Return all of it as one Change."""
-        fields = {**vars(self.run), "version": self._before + 1, "updated_at": self.now}
+        fields = {
+            **vars(self.run),
+            "version": self._before + 1,
+            "updated_at": self.now,
+            "event_count": self._event_count,
+            "event_head": self._event_head,
+        }
         return Change(
             commit=CommitId(self.moment.ids.new("cmt")),
             expected=self._before,

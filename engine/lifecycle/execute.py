@@ -174,6 +174,7 @@ def _lost_ticket(
         deadline=None,
         approvers=approvers.resolve(run.owner),
         declared=call.declared,
+        edited=call.edited,
         requester=run.requester,
     )
 

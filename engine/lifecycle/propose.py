@@ -27,6 +27,7 @@ class Gated:
 
     Exactly one of these holds: it was ``rejected`` before its policy, it ``asks`` a person a
     question, or policy and rules gave ``call.verdict``; ``rule`` names the rule that did.
+    ``fields`` is what may be edited of the call, as JSON.
     """
 
     call: ToolCall
@@ -34,6 +35,7 @@ class Gated:
     rejected: str = ""
     asks: str | None = None
     rule: str = ""
+    fields: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,8 @@ def propose(run: Run, proposal: Proposal, asking: Asking, moment: Moment) -> Cha
         draft.write(RecordKind.WORDS, entry, proposal.words[:MAX_WORDS])
     for gated in proposal.calls:
         draft.write(RecordKind.ARGUMENTS, entry, gated.arguments, call_index(gated.call))
+        if gated.fields:
+            draft.write(RecordKind.FIELDS, entry, gated.fields, call_index(gated.call))
         _judged(draft, gated)
     for call in proposal.dropped:
         draft.note(CallDropped(call=call.id, tool=call.tool))
@@ -221,5 +225,6 @@ def _open(draft: Draft, call: ToolCall, target: AwaitTarget, digest: str, asking
             approvers=approvers.resolve(run.owner),
             requester=run.requester,
             declared=call.declared,
+            edited=call.edited,
         )
     )

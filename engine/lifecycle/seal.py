@@ -17,6 +17,7 @@ _OF_THE_CALL = {
     "replay",
     "timeout_s",
     "declared",
+    "edited",
 }
 """What does not change about a call between its being judged and its result."""
 

@@ -39,11 +39,6 @@ class Place:
 EVERYWHERE = tuple(Place(letter) for letter in PLACES)
 
 
-def letter_for(key: str) -> str:
-    """Return the letter of the place where what has this key belongs."""
-    return hashlib.blake2b(key.encode(), digest_size=1).hexdigest()[0]
-
-
 def place_of_run(run: RunId) -> Place | None:
     """Return where a run of that id would be; None for an id that no run here can have."""
     return Place(run[0]) if run[:1] in PLACES and run else None
@@ -53,12 +48,14 @@ def home_of(run: RunId) -> Place:
     """Return where a run is to be written.
 
     Raises:
-        StoreError: its id was not made for this store.
+        StoreError: its id names no place.
 
     """
     place = place_of_run(run)
     if place is None:
-        raise StoreError(f"run {run} cannot live here: its id names no place of this store")
+        raise StoreError(
+            f"run {run} cannot live here: its id names no place, so an earlier Holdshort made it"
+        )
     return place
 
 

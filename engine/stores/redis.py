@@ -11,16 +11,25 @@ from typing import Any, TypeVar
 
 from engine.cards import Card, CardKey, Receipt
 from engine.entries import Record
-from engine.errors import StoreVersionError
+from engine.errors import RunNotFoundError, StoreUnavailableError, StoreVersionError
 from engine.events import RunEvent
 from engine.ids import ApprovalId, Clock, Ref, RunId
 from engine.runs import Run
-from engine.store import Change, Claim, Done, Found, Loaded, Page, RunFilter
-from engine.stores import redis_cards, redis_claims, redis_commit, redis_reads
+from engine.store import Change, Claim, Done, Found, Gauges, Loaded, Page, Parcel, RunFilter
+from engine.stores import (
+    redis_cards,
+    redis_claims,
+    redis_commit,
+    redis_gauges,
+    redis_parcels,
+    redis_purge,
+    redis_reads,
+)
 from engine.stores.bell import Bell
-from engine.stores.keys import EVERYWHERE, letter_for
+from engine.stores.keys import EVERYWHERE, Place, place_of_ref, place_of_run
 from engine.stores.redis_bell import Listener
 from engine.stores.redis_connection import Client
+from engine.stores.redis_outlook import Outlook, Work
 from engine.stores.redis_scripts import Server
 from engine.stores.rows import OnUndecodable, Readable
 
@@ -54,6 +63,7 @@ class RedisStore:
         self._bell = Bell()
         self._ring = secrets.token_hex(8)
         self._listener = Listener(listen, self._bell, self._ring)
+        self._outlook = Outlook(self._server, self._readable, self._bell, self._listener)
         self._identity = ""
         self._errands: set[asyncio.Task[Any]] = set()
 
@@ -72,14 +82,11 @@ class RedisStore:
             self._identity = identity
         return self._identity
 
-    def shard(self, key: str) -> str:
-        """Return the letter of the place where what has this key lives."""
-        return letter_for(key)
-
     async def commit(self, change: Change, claim: Claim | None = None) -> Done:
         """Check and write a change."""
         identity = await self.identity()
-        done = await redis_commit.commit(self._server, change, claim, identity, self._ring)
+        with self._outlook.changing():
+            done = await redis_commit.commit(self._server, change, claim, identity, self._ring)
         self._ring_if(not done.replayed)
         return done
 
@@ -87,7 +94,11 @@ class RedisStore:
         self, run: RunId, *, key: str | None = None, approval: ApprovalId | None = None
     ) -> Loaded:
         """Read a run, the record of a key in its scope, and a closed ticket, at one moment."""
-        return await redis_reads.load(self._server, run, key, approval)
+        try:
+            return await redis_reads.load(self._server, run, key, approval)
+        except RunNotFoundError:
+            await self._check_identity(place_of_run(run))
+            raise
 
     async def records(self, run: RunId, first: int = 0) -> tuple[Record, ...]:
         """Return the run's records from entry ``first`` on, in order."""
@@ -99,7 +110,10 @@ class RedisStore:
 
     async def find(self, ref: Ref) -> Found | None:
         """Return what a ref points at."""
-        return await redis_reads.find(self._server, ref)
+        found = await redis_reads.find(self._server, ref)
+        if found is None:
+            await self._check_identity(place_of_ref(ref))
+        return found
 
     async def list_runs(self, wanted: RunFilter, limit: int, cursor: str = "") -> Page:
         """Return a page of runs, newest first."""
@@ -107,6 +121,8 @@ class RedisStore:
 
     async def claim(self, worker: str, lease: timedelta) -> tuple[Run, Claim] | None:
         """Take the next run that is ready; a caller that was cancelled meanwhile keeps nothing."""
+        if await self._outlook.nothing(Work.RUNS):
+            return None
         claiming = self._errand(redis_claims.claim(self._server, worker, lease, self._readable))
         try:
             return await asyncio.shield(claiming)
@@ -120,28 +136,40 @@ class RedisStore:
 
     async def release(self, claim: Claim, retry_at: datetime | None = None) -> None:
         """Give a claim back; with ``retry_at`` the run is not ready before then."""
-        await redis_claims.release(self._server, claim, retry_at, self._ring)
+        with self._outlook.changing():
+            await redis_claims.release(self._server, claim, retry_at, self._ring)
         self._bell.ring()
 
     async def due(self, limit: int) -> tuple[RunId, ...]:
         """Return waiting runs with an open ticket past its deadline."""
+        if await self._outlook.nothing(Work.DEADLINES):
+            return ()
         return await redis_reads.due(self._server, limit, self._readable)
 
     async def take_cards(self, courier: str, lease: timedelta, limit: int) -> tuple[Card, ...]:
         """Take cards that are behind, due, and not held by a live lease."""
+        if await self._outlook.nothing(Work.CARDS):
+            return ()
         return await redis_cards.take(self._server, courier, lease, limit, self._readable)
 
     async def card_shown(self, card: Card, version: int, receipt: Receipt) -> None:
         """Record what a card shows now and where."""
-        self._ring_if(await redis_cards.shown(self._server, card, version, receipt, self._ring))
+        with self._outlook.changing():
+            behind = await redis_cards.shown(self._server, card, version, receipt, self._ring)
+        self._ring_if(behind)
 
     async def card_failed(self, card: Card, retry_at: datetime) -> None:
         """Give the lease back; the card is not due before ``retry_at``."""
-        await redis_cards.failed(self._server, card, retry_at)
+        try:
+            await redis_cards.failed(self._server, card, retry_at)
+        finally:
+            self._outlook.forget()
 
     async def adopt_card(self, key: CardKey, receipt: Receipt) -> None:
         """Make a card row for a second post of a card."""
-        self._ring_if(await redis_cards.adopt(self._server, key, receipt, self._ring))
+        with self._outlook.changing():
+            unknown = await redis_cards.adopt(self._server, key, receipt, self._ring)
+        self._ring_if(unknown)
 
     async def cards(self, run: RunId) -> tuple[Card, ...]:
         """Return the run's cards in the order they were made."""
@@ -160,7 +188,32 @@ class RedisStore:
     async def next_due(self) -> datetime | None:
         """Return the earliest moment at which a ticket, lease, card or retry falls due."""
         await self.identity()
-        return await redis_reads.next_due(self._server, self._readable)
+        return await self._outlook.next_due()
+
+    async def check(self) -> None:
+        """Return if the server would take a change, and is the store that was opened."""
+        identity = (await self.identity()).encode()
+        found = await self._server.run_everywhere("check", ["meta"])
+        if any(one != identity for some in found for one in some):
+            raise StoreUnavailableError(redis_commit.STRANGER)
+
+    async def purge(self, older_than: datetime, limit: int, *, dry_run: bool = False) -> int:
+        """Remove up to ``limit`` runs that ended before a moment, each wholly and in one step."""
+        return await redis_purge.purge(self._server, older_than, limit, dry_run=dry_run)
+
+    async def gauges(self) -> Gauges:
+        """Count what is live, along indexes."""
+        return await redis_gauges.read(self._server)
+
+    async def pack(self, run: RunId) -> Parcel:
+        """Return all there is of a run, at one moment."""
+        return await redis_parcels.pack(self._server, run)
+
+    async def unpack(self, parcel: Parcel) -> None:
+        """Put a run in as it was packed."""
+        identity = await self.identity()
+        await redis_parcels.unpack(self._server, parcel, identity, self._ring)
+        self._bell.ring()
 
     async def close(self) -> None:
         """Let operations in hand finish, then close the connections."""
@@ -177,6 +230,14 @@ class RedisStore:
             )
         return str(known.decode())
 
+    async def _check_identity(self, place: Place | None) -> None:
+        """Tell an absence from a loss: nothing is known to be absent from a store that was flushed."""
+        if place is None or not self._identity:
+            return
+        held = await self._server.read("HGET", place.key("meta"), "id")
+        if held != self._identity.encode():
+            raise StoreUnavailableError(redis_commit.STRANGER)
+
     def _errand(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
         task = asyncio.create_task(work)
         self._errands.add(task)
@@ -186,7 +247,7 @@ class RedisStore:
     def _hand_back(self, claiming: asyncio.Task[tuple[Run, Claim] | None]) -> None:
         taken = None if claiming.cancelled() or claiming.exception() else claiming.result()
         if taken is not None:
-            self._errand(redis_claims.release(self._server, taken[1], None, self._ring))
+            self._errand(self.release(taken[1]))
 
     def _ring_if(self, work: bool) -> None:  # noqa: FBT001 - the outcome of an operation
         if work:

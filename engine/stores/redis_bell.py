@@ -15,10 +15,17 @@ _CHECK_S = 15.0
 """How long a silent connection is trusted before it is asked whether it still lives."""
 _FIRST_PAUSE_S = 0.1
 _LAST_PAUSE_S = 5.0
+# A slot that no node is known to have is a KeyError to redis-py's Cluster.
+_LOSSES = (RedisError, RedisClusterException, OSError, LookupError)
 
 
 class Listener:
-    """Keeps one connection subscribed; a message that was lost meanwhile is made up by a ring."""
+    """Keeps one connection subscribed; a message that was lost meanwhile is made up by a ring.
+
+    Attributes:
+        hears: Whether the connection stands, as far as is known.
+
+    """
 
     def __init__(self, connect: Callable[[], Any], bell: Bell, own: str) -> None:
         """Take what makes a client for this connection alone, and the name in our own messages."""
@@ -26,6 +33,7 @@ class Listener:
         self._bell = bell
         self._own = own.encode()
         self._task: asyncio.Task[None] | None = None
+        self.hears = False
 
     def start(self) -> None:
         """Listen from now on; a second call does nothing."""
@@ -41,15 +49,18 @@ class Listener:
     async def _listen(self) -> None:
         pause = _FIRST_PAUSE_S
         while True:
-            with contextlib.suppress(RedisError, RedisClusterException, OSError):
+            with contextlib.suppress(*_LOSSES):
                 async with contextlib.AsyncExitStack() as stack:
                     client = self._connect()
                     stack.push_async_callback(client.aclose)
+                    # Or a Cluster's does not know which node to listen to.
+                    await client.initialize()
                     pubsub = client.pubsub()
                     stack.push_async_callback(pubsub.aclose)
                     await pubsub.subscribe(CHANNEL)
                     pause = _FIRST_PAUSE_S
                     await self._hear(pubsub)
+            self.hears = False
             if swallowed_cancels():
                 return
             await asyncio.sleep(pause)
@@ -71,6 +82,7 @@ class Listener:
 
     def _heed(self, message: dict[str, Any]) -> None:
         # "subscribe": what was said before this moment was not heard.
+        self.hears = True
         others = message["type"] == "message" and message["data"] != self._own
         if others or message["type"] == "subscribe":
             self._bell.ring()

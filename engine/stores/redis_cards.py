@@ -8,10 +8,13 @@ from typing import Any
 from engine.cards import Card, CardKey, Receipt
 from engine.ids import RunId
 from engine.stores.keys import CHANNEL, Place, home_of, place_of_run
-from engine.stores.redis_bytes import pack, unpack
+from engine.stores.packing import pack, unpack
 from engine.stores.redis_commit import field_of
 from engine.stores.redis_scripts import Argument, Server
 from engine.stores.rows import Readable, Row, read_card, span, to_micros
+
+_RECEIPT = 10
+"""Where the row of a card has its receipt."""
 
 
 async def take(
@@ -32,6 +35,11 @@ async def of_run(server: Server, run: RunId) -> tuple[Card, ...]:
     if place is None:
         return ()
     rows = await server.run("cards", [place.key("facts", run)], run)
+    return read_cards(rows)
+
+
+def read_cards(rows: list[Any]) -> tuple[Card, ...]:
+    """Return cards from what a script told of them, in the order they were made."""
     return tuple(read_card(_row(told)) for told in sorted(rows, key=lambda told: told[2]))
 
 
@@ -42,7 +50,7 @@ async def shown(server: Server, card: Card, version: int, receipt: Receipt, ring
         "card_shown",
         _keys(key),
         *(server.now(), key.run, field_of(key), key.duplicate, card.fence, version),
-        *(*_split(receipt), _message(card.receipt), CHANNEL, ring),
+        *(*split_receipt(receipt), message_of(card.receipt), CHANNEL, ring),
     )
     return bool(behind)
 
@@ -62,7 +70,7 @@ async def adopt(server: Server, key: CardKey, receipt: Receipt, ring: str) -> bo
     unknown = await server.run(
         "adopt_card",
         _keys(key),
-        *(server.now(), key.run, field_of(key), *_split(receipt), CHANNEL, ring),
+        *(server.now(), key.run, field_of(key), *split_receipt(receipt), CHANNEL, ring),
     )
     return bool(unknown)
 
@@ -88,8 +96,12 @@ async def _lease(
         run, field = name.split(" ", 1)
         keys.append(place.key("facts", run))
         arguments += [run, field]
-    rows = await server.run("take_cards", keys, server.now(), span(lease), courier, *arguments)
-    return [_row(told) for told in rows]
+    rows, confirmed = await server.run_confirmed(
+        "take_cards", keys, server.now(), span(lease), courier, *arguments, wanted=True
+    )
+    # A message that shows what a failover may take back would have lost its buttons for good. Such
+    # a card waits until its lease ends; one that nobody has seen yet asks, at the worst, in vain.
+    return [row for row in map(_row, rows) if confirmed or row[_RECEIPT] is None]
 
 
 def _keys(key: CardKey) -> list[str]:
@@ -97,16 +109,16 @@ def _keys(key: CardKey) -> list[str]:
     return [place.key("run", key.run), place.key("facts", key.run), place.key("behind")]
 
 
-def _split(receipt: Receipt) -> tuple[bytes, str]:
+def split_receipt(receipt: Receipt) -> tuple[bytes, str]:
     """Return a receipt without the message it names, and that; an empty one where it names none."""
     if not receipt.shown:
         return pack(receipt.model_dump_json()), ""
     rest = receipt.model_dump_json(exclude={"place", "id"})
-    return pack(f"{len(receipt.place)}{rest}"), _message(receipt)
+    return pack(f"{len(receipt.place)}{rest}"), message_of(receipt)
 
 
 def _join(rest: str, message: str) -> str:
-    """Return a receipt as JSON, put together from what ``_split`` made of it."""
+    """Return a receipt as JSON, put together from what ``split_receipt`` made of it."""
     length, _, fields = rest.partition("{")
     if not length:
         return rest
@@ -114,7 +126,8 @@ def _join(rest: str, message: str) -> str:
     return f'{{"place":{json.dumps(place)},"id":{json.dumps(message_id)},{fields}'
 
 
-def _message(receipt: Receipt | None) -> str:
+def message_of(receipt: Receipt | None) -> str:
+    """Return the name of the message that a receipt is of; an empty one where it is of none."""
     return f"{receipt.place}/{receipt.id}" if receipt is not None and receipt.shown else ""
 
 

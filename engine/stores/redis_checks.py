@@ -180,6 +180,17 @@ async def check_identity(client: Client, wanted: Wanted) -> tuple[Finding, ...]:
     )
 
 
+async def is_new(client: Client) -> bool:
+    """Tell whether no store was ever opened there; writes nothing.
+
+    Raises:
+        StoreUnavailableError: the server did not answer.
+
+    """
+    with told_as_ours():
+        return not await _tell(client, None, "HGET", EVERYWHERE[0].key("meta"), "id")
+
+
 def refuse_unfit(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """Return the findings that only warn.
 

@@ -8,7 +8,7 @@ from engine.ids import RunId
 from engine.runs import Run
 from engine.store import Claim
 from engine.stores.keys import CHANNEL, home_of
-from engine.stores.redis_bytes import unpack
+from engine.stores.packing import unpack
 from engine.stores.redis_scripts import Argument, Server
 from engine.stores.rows import Readable, span, to_micros, to_moment
 

@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 from engine.cards import CardKey
+from engine.entries import Record
 from engine.errors import (
     ClaimLostError,
     CommitConflictError,
@@ -15,7 +16,8 @@ from engine.errors import (
     StoreUnavailableError,
     StoreUnconfirmedError,
 )
-from engine.ids import Ref, RunId
+from engine.events import RunEvent
+from engine.ids import ApprovalId, CommitId, Ref, RunId
 from engine.store import Change, Claim, ClaimEffect, Done, KeyRecord
 from engine.stores.keys import (
     CHANNEL,
@@ -27,11 +29,14 @@ from engine.stores.keys import (
     place_of_ref,
     scope_of,
 )
-from engine.stores.redis_bytes import pack
+from engine.stores.packing import pack
 from engine.stores.redis_scripts import Server
 from engine.stores.rows import to_micros, write_events
+from engine.tickets import ResumeTicket
 
+STRANGER = "the store is not the one that this process opened: was it flushed? Look, then restart"
 _HIGHEST_PRIORITY = 2**31 - 1
+STRANGER = "the store is not the one that this process opened: was it flushed? Look, then restart"
 _REFUSALS: dict[str, tuple[type[StoreError], str]] = {
     "absent": (CommitConflictError, "run {run} does not exist"),
     "conflict": (CommitConflictError, "run {run} is at version {detail}, not {expected}"),
@@ -40,10 +45,7 @@ _REFUSALS: dict[str, tuple[type[StoreError], str]] = {
     "early": (DeadlineNotReachedError, "not past {not_before}"),
     "ref": (RefTakenError, "ref {detail} is in use"),
     "written": (StoreError, "run {run} has its {detail} already"),
-    "stranger": (
-        StoreUnavailableError,
-        "the store is not the one that this process opened: was it flushed? Look, then restart",
-    ),
+    "stranger": (StoreUnavailableError, STRANGER),
 }
 
 
@@ -59,8 +61,8 @@ async def commit(
         server.now(),
         json.dumps(told),
         pack(change.run.model_dump_json()),
-        _log_line(change),
-        *_write_once(change),
+        log_line(change.commit, change.events),
+        *write_once(change.records, change.closed),
         wanted=change.confirm,
     )
     done = _outcome(change, reply)
@@ -86,6 +88,11 @@ async def confirm(server: Server, run: RunId) -> None:
 def field_of(key: CardKey) -> str:
     """Return the name of a card among the facts of its run, whichever post of it."""
     return "c" + json.dumps([key.subject, key.role.value, key.notifier], separators=(",", ":"))
+
+
+def tell_key(key: KeyRecord, run: RunId, version: int) -> str:
+    """Return what a key stands for, as it is written."""
+    return json.dumps([key.body, key.outcome, run, version])
 
 
 def read_told(key: str, scope: str, told: str) -> tuple[KeyRecord, str, int]:
@@ -116,7 +123,7 @@ def _facts(change: Change, claim: Claim | None, place: Place) -> dict[str, Any]:
         "status": run.status.value,
         "agent": run.agent,
         "owner": run.owner,
-        "rank": _rank(run.priority),
+        "rank": rank_of(run.priority),
         "frees": change.claim is ClaimEffect.RELEASE or not run.live,
         "ends": not run.live,
         "refs": _refs(change, place),
@@ -132,8 +139,13 @@ def _facts(change: Change, claim: Claim | None, place: Place) -> dict[str, Any]:
     return {name: value for name, value in facts.items() if value is not None}
 
 
-def _rank(priority: int) -> str:
-    """Return a priority as ten digits, the higher the smaller."""
+def rank_of(priority: int) -> str:
+    """Return a priority as ten digits, the higher the smaller.
+
+    Raises:
+        StoreError: it has more digits than that.
+
+    """
     if abs(priority) > _HIGHEST_PRIORITY:
         raise StoreError(f"priority {priority} is beyond {_HIGHEST_PRIORITY}")
     return f"{_HIGHEST_PRIORITY - priority:010}"
@@ -141,34 +153,44 @@ def _rank(priority: int) -> str:
 
 def _refs(change: Change, place: Place) -> list[tuple[Ref, str]]:
     run = change.run
-    refs: list[tuple[Ref, str]] = [(run.ref, run.id)] if change.expected == 0 else []
-    refs += [(ticket.ref, f"{run.id} {ticket.approval}") for ticket in change.opened]
-    for ref, _ in refs:
-        if place_of_ref(ref) != place:
-            raise StoreError(f"ref {ref} would not be found: it is not of the place of its run")
-    return refs
+    refs = [named_by(run.ref, run.id, None, place)] if change.expected == 0 else []
+    return refs + [named_by(one.ref, run.id, one.approval, place) for one in change.opened]
+
+
+def named_by(ref: Ref, run: RunId, approval: ApprovalId | None, place: Place) -> tuple[Ref, str]:
+    """Return a ref and what it points at, as it is written.
+
+    Raises:
+        StoreError: it would not be looked for at this place.
+
+    """
+    if place_of_ref(ref) != place:
+        raise StoreError(f"ref {ref} would not be found: it is not of the place of its run")
+    return ref, f"{run} {approval}" if approval else run
 
 
 def _asked(change: Change) -> dict[str, object] | None:
     key, run = change.key, change.run
     if key is None:
         return None
-    told = json.dumps([key.body, key.outcome, run.id, run.version])
+    told = tell_key(key, run.id, run.version)
     if key.scope == scope_of(run.id):
         return {"name": name_of_key(key.key), "told": told}
-    return {"start": True, "told": told}
+    return {"start": json.dumps([key.scope, key.key]), "told": told}
 
 
-def _log_line(change: Change) -> bytes:
-    last = change.events[-1].seq if change.events else 0
-    return f"{change.commit}\n{last}\n".encode() + pack(write_events(change.events))
+def log_line(commit: CommitId, events: tuple[RunEvent, ...]) -> bytes:
+    """Return the line of a commit in the log of its run."""
+    last = events[-1].seq if events else 0
+    return f"{commit}\n{last}\n".encode() + pack(write_events(events))
 
 
-def _write_once(change: Change) -> list[str | bytes]:
+def write_once(records: tuple[Record, ...], closed: tuple[ResumeTicket, ...]) -> list[str | bytes]:
+    """Return names and bodies of records and closed tickets among the facts of their run."""
     facts: list[str | bytes] = []
-    for record in change.records:
+    for record in records:
         facts += [name_of_record(record), pack(record.body)]
-    for ticket in change.closed:
+    for ticket in closed:
         facts += [name_of_ticket(ticket.approval), pack(ticket.model_dump_json())]
     return facts
 

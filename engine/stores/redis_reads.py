@@ -1,6 +1,5 @@
 """What is asked of the store: runs, records, events, refs, lists, and what falls due."""
 
-from datetime import datetime
 from itertools import islice
 from typing import Any
 
@@ -17,7 +16,7 @@ from engine.stores.keys import (
     place_of_run,
     scope_of,
 )
-from engine.stores.redis_bytes import unpack
+from engine.stores.packing import unpack
 from engine.stores.redis_commit import confirm, read_told
 from engine.stores.redis_scripts import Server
 from engine.stores.rows import (
@@ -116,33 +115,6 @@ async def due(server: Server, limit: int, readable: Readable) -> tuple[RunId, ..
         # Runs that were now found to be unreadable took the place of others.
         if len(found) == limit or len(readable.passed_over) == known:
             return found
-
-
-async def next_due(server: Server, readable: Readable) -> datetime | None:
-    """Return the earliest moment at which something falls due; past where it has already."""
-    count = len(readable.passed_over) + 1
-    replies = await server.run_everywhere(
-        "moments", ["ready", "due", "behind"], server.now(), count
-    )
-    moments = [moment for some in replies for told in some for moment in _moments(told, readable)]
-    return to_moment(min(moments)) if moments else None
-
-
-def _moments(told: list[Any], readable: Readable) -> list[int]:
-    wake, deadlines, cards = told
-    moments = [int(wake)] if wake else []
-    # On its deadline a ticket can still be answered.
-    moments += [
-        int(deadline) + 1
-        for deadline, run, version in deadlines
-        if not readable.known(run.decode(), int(version))
-    ]
-    moments += [
-        int(moment)
-        for moment, name, wanted in cards
-        if not readable.known(f"card {name.decode()}", int(wanted))
-    ]
-    return moments
 
 
 async def _newest(server: Server, wanted: RunFilter, limit: int, cursor: str) -> list[Any]:

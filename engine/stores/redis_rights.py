@@ -11,8 +11,8 @@ from engine.stores.keys import CHANNEL, EVERYWHERE
 
 ON_KEYS = (
     *("EVAL", "EVALSHA", "EXISTS", "GET", "HDEL", "HEXISTS", "HGET", "HGETALL", "HKEYS", "HLEN"),
-    *("HMGET", "HSET", "LINDEX", "LRANGE", "RPUSH", "SADD", "SET", "SMEMBERS", "ZADD", "ZRANGE"),
-    *("ZREM", "ZSCORE"),
+    *("HMGET", "HSET", "LINDEX", "LRANGE", "RPUSH", "SADD", "SET", "SMEMBERS", "UNLINK", "ZADD"),
+    *("ZCARD", "ZCOUNT", "ZRANGE", "ZREM", "ZSCORE"),
 )
 """The commands on keys, in scripts and plain."""
 ON_CHANNEL = ("PUBLISH", "SUBSCRIBE")

@@ -42,25 +42,34 @@ _PARTS = {
     "card_failed": "time cards posts",
     "card_shown": "time cards posts",
     "cards": "time cards",
+    "check": "",
     "claim": "time rows queue",
-    "commit": "time rows queue cards",
+    "commit": "time rows queue names cards",
     "due": "time",
+    "ended": "cards",
     "events": "",
+    "gauges": "time",
     "heartbeat": "time rows queue",
     "list": "time rows",
     "load": "time rows",
     "moments": "time queue cards",
     "open": "",
+    "pack": "time rows names cards",
     "peek": "time rows queue",
+    "purge": "time rows names cards",
     "records": "",
     "release": "time rows queue",
     "take_cards": "time cards",
     "touch": "",
+    "unpack": "time rows queue names cards",
 }
 SCRIPTS = tuple(_PARTS)
-_READS = {"behind", "cards", "due", "events", "list", "load", "moments", "peek", "records"}
+_READS = {
+    *("behind", "cards", "due", "ended", "events", "gauges", "list", "load", "moments", "pack"),
+    *("peek", "records"),
+}
 # These make room or keep what there is: a server that is full must not lose claims over it.
-_SMALL = {"heartbeat", "release", "card_failed"}
+_SMALL = {"heartbeat", "release", "card_failed", "purge"}
 
 
 @cache

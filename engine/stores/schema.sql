@@ -1,7 +1,8 @@
 -- The embedded store. Moments are integer microseconds since 1970 (UTC), so that they come back
--- exactly. A run has a number (its rowid) under which its other rows are kept: integers keep the
--- rows of recent runs together, where random ids would touch a page each. No foreign keys: a run is
--- only ever deleted with all its rows, and a check would cost a look-up per row.
+-- exactly. Blobs are texts, packed (packing.py). A run has a number (its rowid) under which its other
+-- rows are kept: integers keep the rows of recent runs together, where random ids would touch a page
+-- each. No foreign keys: a run is only ever deleted with all its rows, and a check would cost a
+-- look-up per row.
 --
 -- A store that is there already is given what it lacks of this whenever it is opened. So whatever
 -- is added here must be nothing to an older Holdshort; else it is a new version.
@@ -27,7 +28,7 @@ CREATE TABLE IF NOT EXISTS runs (
     worker          TEXT,
     fence           INTEGER NOT NULL DEFAULT 0,
     losses          INTEGER NOT NULL DEFAULT 0,
-    body            TEXT NOT NULL
+    body            BLOB NOT NULL
 ) STRICT;
 
 CREATE INDEX IF NOT EXISTS runs_queue ON runs (priority, ready_at) WHERE status = 'queued' AND blocked = 0;
@@ -54,7 +55,7 @@ CREATE TABLE IF NOT EXISTS commits (
     place    INTEGER PRIMARY KEY,
     id       TEXT NOT NULL,
     last_seq INTEGER NOT NULL,
-    events   TEXT NOT NULL
+    events   BLOB NOT NULL
 ) STRICT;
 
 -- Write-once rows of a run: inputs, responses, arguments, results.
@@ -63,18 +64,17 @@ CREATE TABLE IF NOT EXISTS records (
     entry INTEGER NOT NULL,
     kind  TEXT NOT NULL,
     idx   INTEGER NOT NULL,
-    body  TEXT NOT NULL,
-    UNIQUE (run, entry, kind, idx)
-) STRICT;
+    body  BLOB NOT NULL,
+    PRIMARY KEY (run, entry, kind, idx)
+) STRICT, WITHOUT ROWID;
 
 -- Closed tickets. Open ones are in the run's body.
 CREATE TABLE IF NOT EXISTS tickets (
-    approval TEXT NOT NULL UNIQUE,
     run      INTEGER NOT NULL,
-    body     TEXT NOT NULL
-) STRICT;
-
-CREATE INDEX IF NOT EXISTS tickets_of_run ON tickets (run);
+    approval TEXT NOT NULL,
+    body     BLOB NOT NULL,
+    PRIMARY KEY (run, approval)
+) STRICT, WITHOUT ROWID;
 
 -- What people type. Whether a ref is live is read from its run and ticket, so ending a run does
 -- not rewrite its refs.
@@ -113,8 +113,14 @@ CREATE TABLE IF NOT EXISTS cards (
     attempts  INTEGER NOT NULL DEFAULT 0,
     fence     INTEGER NOT NULL DEFAULT 0,
     courier   TEXT,
-    receipt   TEXT,
+    receipt   BLOB,
     UNIQUE (run, subject, role, notifier, duplicate)
 ) STRICT;
 
 CREATE INDEX IF NOT EXISTS cards_behind ON cards (due_at) WHERE wanted > shown;
+
+-- Written to find out whether writes are taken at all; nobody reads it.
+CREATE TABLE IF NOT EXISTS probes (
+    id INTEGER PRIMARY KEY,
+    at INTEGER NOT NULL
+) STRICT;

@@ -16,17 +16,29 @@ from engine.entries import Record
 from engine.events import RunEvent
 from engine.ids import ApprovalId, Clock, Ref, RunId, utc_now
 from engine.runs import Run
-from engine.store import Change, Claim, Done, Found, Gauges, Loaded, Page, RunFilter
+from engine.store import (
+    Change,
+    Claim,
+    ClaimEffect,
+    Done,
+    Found,
+    Gauges,
+    Loaded,
+    Page,
+    Parcel,
+    RunFilter,
+)
 from engine.stores import (
     sqlite_cards,
     sqlite_claims,
     sqlite_commit,
     sqlite_gauges,
+    sqlite_parcels,
     sqlite_purge,
     sqlite_reads,
 )
 from engine.stores.bell import Bell
-from engine.stores.rows import OnUndecodable, Readable
+from engine.stores.rows import OnUndecodable, Readable, to_micros
 from engine.stores.sqlite_database import (
     MEMORY,
     Database,
@@ -40,6 +52,7 @@ from engine.stores.sqlite_thread import DatabaseThread, Writes
 DEFAULT_BUSY = timedelta(milliseconds=500)
 """How long a write waits for another process's; Slack wants an answer to a click within 3 s."""
 _LOOK_ELSEWHERE_S = 0.1
+_PROBE = "INSERT INTO probes (id, at) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET at = excluded.at"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,16 +109,12 @@ class SqliteStore:
         tally = self._tally
         return Counters(tally.full_commits, tally.lite_commits, self._thread.hops, tally.statements)
 
-    def shard(self, key: str) -> str:  # noqa: ARG002 - there is one box, so one place
-        """Return no prefix: every id lives here."""
-        return ""
-
     async def commit(self, change: Change, claim: Claim | None = None) -> Done:
         """Check and write a change; durable when it returns."""
         return await self._thread.run(
             lambda database: sqlite_commit.commit(database, change, claim, self._clock),
             writes=Writes.FULL,
-            after=lambda done: self._ring_if(not done.replayed),
+            after=lambda done: self._ring_if(_wakes(change) and not done.replayed),
         )
 
     async def load(
@@ -220,6 +229,11 @@ class SqliteStore:
             lambda database: sqlite_reads.next_due(database, self._clock, self._readable)
         )
 
+    async def check(self) -> None:
+        """Return if the file takes what is written: a full disk is read, and keeps no answer."""
+        now = to_micros(self._clock())
+        await self._thread.run(lambda database: database.lite(_PROBE, (now,)), writes=Writes.LITE)
+
     async def purge(self, older_than: datetime, limit: int, *, dry_run: bool = False) -> int:
         """Remove, wholly and in one step, up to ``limit`` runs that ended before a moment.
 
@@ -233,6 +247,20 @@ class SqliteStore:
     async def gauges(self) -> Gauges:
         """Count what is live, along indexes."""
         return await self._thread.run(lambda database: sqlite_gauges.read(database, self._clock))
+
+    async def pack(self, run: RunId) -> Parcel:
+        """Return all there is of a run, at one moment."""
+        return await self._thread.run(
+            lambda database: sqlite_parcels.pack(database, run, self._clock)
+        )
+
+    async def unpack(self, parcel: Parcel) -> None:
+        """Put a run in as it was packed; durable when it returns."""
+        await self._thread.run(
+            lambda database: sqlite_parcels.unpack(database, parcel, self._clock),
+            writes=Writes.FULL,
+            after=lambda _: self._bell.ring(),
+        )
 
     async def close(self) -> None:
         """Let queued operations finish, then close the file."""
@@ -254,6 +282,11 @@ class SqliteStore:
             self._thread.forget(
                 lambda database: sqlite_claims.release(database, claim, None, self._clock)
             )
+
+
+def _wakes(change: Change) -> bool:
+    """Tell whether a change makes work for anybody but the worker that goes on with its run."""
+    return change.claim is not ClaimEffect.KEEP or bool(change.raised)
 
 
 class MemoryStore(SqliteStore):

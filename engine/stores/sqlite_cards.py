@@ -7,8 +7,9 @@ from typing import Any
 
 from engine.cards import Card, CardKey, Receipt
 from engine.ids import Clock, RunId
+from engine.stores.packing import pack, unpack
 from engine.stores.rows import Readable, read_card, read_receipt, span, to_micros
-from engine.stores.sqlite_database import Database, Sync
+from engine.stores.sqlite_database import Database, Row, Sync
 
 _BEHIND = """
 SELECT cards.number, runs.id, subject, role, notifier, duplicate, wanted, shown, attempts,
@@ -78,7 +79,7 @@ def take(
     """Lease cards that are behind and due, passing over those that cannot be read."""
     now = to_micros(clock())
     with database.each(_BEHIND, (now,)) as rows:
-        numbers = list(islice((row[0] for row in rows if readable.card(row)), limit))
+        numbers = list(islice((row[0] for row in rows if readable.card(_unpacked(row))), limit))
     if not numbers:
         return ()
     taken = database.lite_returning(
@@ -91,12 +92,12 @@ def take(
         },
     )
     taken.sort(key=lambda row: numbers.index(row[0]))
-    return tuple(card for row in taken if (card := readable.card(row)) is not None)
+    return tuple(card for row in taken if (card := readable.card(_unpacked(row))) is not None)
 
 
 def of_run(database: Database, run: RunId) -> tuple[Card, ...]:
     """Return a run's cards in the order they were made."""
-    return tuple(read_card(row) for row in database.all(_CARDS, (run,)))
+    return tuple(read_card(_unpacked(row)) for row in database.all(_CARDS, (run,)))
 
 
 def shown(database: Database, card: Card, version: int, receipt: Receipt, clock: Clock) -> bool:
@@ -104,9 +105,9 @@ def shown(database: Database, card: Card, version: int, receipt: Receipt, clock:
     values = {
         **_names(card.key),
         "version": version,
-        "receipt": receipt.model_dump_json(),
+        "receipt": _packed(receipt),
         "visible": receipt.shown,
-        "seen": card.receipt.model_dump_json() if card.receipt else None,
+        "seen": _packed(card.receipt) if card.receipt else None,
         "fence": card.fence,
         "now": to_micros(clock()),
     }
@@ -128,7 +129,7 @@ def _shown_after_all(
         return _keep(database, card.key, receipt, values["now"])
     ((wanted,),) = database.all(_SHOWN, {**values, "seen": body})
     # The message that became known while this one was being posted has lost its row.
-    before = read_receipt(card.key.run, body)
+    before = _read_receipt(card.key.run, body)
     displaced = not _same(before, card.receipt)
     displaced = displaced and _keep(database, card.key, before, values["now"])
     return displaced or values["version"] < int(wanted)
@@ -151,12 +152,12 @@ def _keep(database: Database, key: CardKey, receipt: Receipt | None, now: int) -
     if receipt is None or not receipt.shown:
         return False
     posts = [
-        (number, duplicate, read_receipt(key.run, body))
+        (number, duplicate, _read_receipt(key.run, body))
         for number, duplicate, body in database.all(_POSTS, _names(key))
     ]
     if any(_same(known, receipt) for _, _, known in posts):
         return False
-    body = receipt.model_dump_json()
+    body = _packed(receipt)
     for number, duplicate, known in posts:
         if not duplicate and (known is None or not known.shown):
             return database.change(_ATTACH, {"number": number, "receipt": body}) > 0
@@ -166,6 +167,19 @@ def _keep(database: Database, key: CardKey, receipt: Receipt | None, now: int) -
         name = f"{name}#{len(posts)}"
     values = {**_names(key), "name": name, "receipt": body, "now": now}
     return database.change(_DUPLICATE, values) > 0
+
+
+def _packed(receipt: Receipt) -> bytes:
+    return pack(receipt.model_dump_json())
+
+
+def _unpacked(row: Row) -> Row:
+    *names, receipt = row
+    return (*names, None if receipt is None else unpack(receipt))
+
+
+def _read_receipt(run: RunId, body: bytes | None) -> Receipt | None:
+    return read_receipt(run, None if body is None else unpack(body))
 
 
 def _same(one: Receipt | None, other: Receipt | None) -> bool:

@@ -7,6 +7,7 @@ from engine.errors import ClaimLostError
 from engine.ids import Clock
 from engine.runs import Run
 from engine.store import Claim
+from engine.stores.packing import unpack
 from engine.stores.rows import Readable, span, to_micros, to_moment
 from engine.stores.sqlite_database import Database, Row, Sync
 
@@ -77,6 +78,13 @@ def release(database: Database, claim: Claim, retry_at: datetime | None, clock: 
     database.lite(_RELEASE, (ready_at, lost, claim.run, claim.fence))
 
 
+def hold_key(database: Database, key: str, number: int) -> None:
+    """Let a run hold a concurrency key, if none does, so that the others of that key must wait."""
+    values = {"key": key, "number": number}
+    if database.change(_HOLD_KEY, values):
+        database.change(_BLOCK_OTHERS, values)
+
+
 @dataclass(frozen=True, slots=True)
 class _Candidate:
     """A ready run as it was read, before it was taken."""
@@ -92,7 +100,7 @@ def _next_ready(database: Database, now: int, readable: Readable) -> _Candidate 
         priority = row[0]
         with database.each(_READY, (priority, now)) as rows:
             for number, run_id, version, fence, body in rows:
-                run = readable.run(run_id, version, body)
+                run = readable.run(run_id, version, unpack(body))
                 if run is not None:
                     return _Candidate(number, fence, run)
         row = database.one(_NEXT_PRIORITY, (priority,))
@@ -107,7 +115,6 @@ def _take(
         "number": candidate.number,
         "version": candidate.run.version,
         "fence": candidate.fence,
-        "key": candidate.run.concurrency_key,
         "worker": worker,
         "now": now,
         "until": until,
@@ -117,8 +124,8 @@ def _take(
     with database.transaction(Sync.NORMAL):
         rows = database.all(_CLAIM, values)
         # A run whose key another one holds is blocked, so it is not claimed above.
-        if rows and database.change(_HOLD_KEY, values):
-            database.change(_BLOCK_OTHERS, values)
+        if rows:
+            hold_key(database, candidate.run.concurrency_key, candidate.number)
     return _first_pair(rows)
 
 

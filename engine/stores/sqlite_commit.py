@@ -1,6 +1,7 @@
 """The commit: check, in the order the port promises, then write it all."""
 
 from engine.cards import CardKey
+from engine.entries import Record
 from engine.errors import (
     ClaimLostError,
     CommitConflictError,
@@ -10,11 +11,14 @@ from engine.errors import (
     RefTakenError,
     StoreError,
 )
-from engine.ids import ApprovalId, Clock, Ref
+from engine.events import RunEvent
+from engine.ids import ApprovalId, Clock, CommitId, Ref, RunId
 from engine.runs import RunStatus
 from engine.store import Change, Claim, ClaimEffect, Done, KeyRecord
+from engine.stores.packing import lay, pack
 from engine.stores.rows import to_micros, write_events
 from engine.stores.sqlite_database import Database, Row, Sync
+from engine.tickets import ResumeTicket
 
 VERSION_BITS = 20
 
@@ -62,7 +66,9 @@ _PUT_TICKET = "INSERT INTO tickets (approval, run, body) VALUES (?, ?, ?)"
 _TAKE_REF = """
 INSERT INTO refs (ref, run, approval) VALUES (:ref, :run, :approval)
 ON CONFLICT (ref) DO UPDATE SET run = excluded.run, approval = excluded.approval
-WHERE EXISTS (SELECT 1 FROM tickets WHERE tickets.approval = refs.approval)
+WHERE EXISTS (
+        SELECT 1 FROM tickets WHERE tickets.run = refs.run AND tickets.approval = refs.approval
+    )
     OR EXISTS (
         SELECT 1 FROM runs WHERE number = refs.run AND status NOT IN ('queued', 'waiting')
     )
@@ -155,7 +161,7 @@ def _put_run(database: Database, change: Change, claim: Claim | None, now: int) 
         "key": run.concurrency_key,
         "priority": run.priority,
         "deadline": to_micros(run.deadline) if run.deadline else None,
-        "body": run.model_dump_json(),
+        "body": _body(change),
         "fence": claim.fence if claim else None,
         "frees": change.claim is ClaimEffect.RELEASE or not run.live,
         "now": now,
@@ -168,6 +174,13 @@ def _put_run(database: Database, change: Change, claim: Claim | None, now: int) 
             row = database.one(_UPDATE_HELD, values)
         row = row or database.one(_UPDATE, values)
     return int(row[0]) if row else None
+
+
+def _body(change: Change) -> bytes:
+    """Return the run's body: packed where it will rest, and not where a worker has it in hand."""
+    text = change.run.model_dump_json()
+    rests = change.expected == 0 or change.run.status is not RunStatus.QUEUED
+    return pack(text) if rests else lay(text)
 
 
 def _replayed(database: Database, change: Change) -> Done:
@@ -194,27 +207,54 @@ def _check_moment(change: Change, now: int) -> None:
 
 def _put_facts(database: Database, change: Change, number: int) -> None:
     run, key = change.run, change.key
-    last_seq = change.events[-1].seq if change.events else 0
-    place = place_of(number, run.version)
-    database.change(_PUT_COMMIT, (place, change.commit, last_seq, write_events(change.events)))
-    for record in change.records:
-        name = (number, record.entry, record.kind.value, record.index)
-        database.change(_PUT_RECORD, (*name, record.body))
-    for ticket in change.closed:
-        database.change(_PUT_TICKET, (ticket.approval, number, ticket.model_dump_json()))
+    put_commit(database, (number, run.version), change.commit, change.events)
+    put_records(database, number, change.records)
+    put_tickets(database, number, change.closed)
     if key is not None:
-        told = (key.body, key.outcome, run.id, run.version)
-        database.change(_PUT_KEY, (key.scope, key.key, *told))
+        put_key(database, key, run.id, run.version)
+
+
+def put_commit(
+    database: Database, place: tuple[int, int], name: CommitId, events: tuple[RunEvent, ...]
+) -> None:
+    """Write the row of the commit that brings a run (its number) to a version."""
+    last_seq = events[-1].seq if events else 0
+    database.change(_PUT_COMMIT, (place_of(*place), name, last_seq, pack(write_events(events))))
+
+
+def put_records(database: Database, number: int, records: tuple[Record, ...]) -> None:
+    """Write records of a run."""
+    for record in records:
+        name = (number, record.entry, record.kind.value, record.index)
+        database.change(_PUT_RECORD, (*name, pack(record.body)))
+
+
+def put_tickets(database: Database, number: int, closed: tuple[ResumeTicket, ...]) -> None:
+    """Write closed tickets of a run."""
+    for ticket in closed:
+        database.change(_PUT_TICKET, (ticket.approval, number, pack(ticket.model_dump_json())))
+
+
+def put_key(database: Database, key: KeyRecord, run: RunId, version: int) -> None:
+    """Write what a key stands for; it must not be there."""
+    told = (key.body, key.outcome, run, version)
+    database.change(_PUT_KEY, (key.scope, key.key, *told))
 
 
 def _take_refs(database: Database, change: Change, number: int) -> None:
     if change.expected == 0:
-        _take_ref(database, change.run.ref, number, None)
+        take_ref(database, change.run.ref, number, None)
     for ticket in change.opened:
-        _take_ref(database, ticket.ref, number, ticket.approval)
+        take_ref(database, ticket.ref, number, ticket.approval)
 
 
-def _take_ref(database: Database, ref: Ref, run: int, approval: ApprovalId | None) -> None:
+def take_ref(database: Database, ref: Ref, run: int, approval: ApprovalId | None) -> None:
+    """Point a ref at a run, or at a ticket of it.
+
+    Raises:
+        RefTakenError: it is in use.
+
+    """
     if database.change(_TAKE_REF, {"ref": ref, "run": run, "approval": approval}) == 0:
         raise RefTakenError(f"ref {ref} is in use")
 

@@ -16,7 +16,7 @@ from engine.errors import ConfigurationError, StoreVersionError
 
 MEMORY = ":memory:"
 APPLICATION_ID = 0x484F4C44  # "HOLD"
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 OLDEST_SQLITE = (3, 37, 0)  # STRICT tables; RETURNING came with 3.35
 _BUSY_STEP_S = 0.005
 
@@ -202,7 +202,7 @@ def open_database(options: Options, tally: Tally) -> Database:
     Only for local file systems: WAL needs shared memory between the processes that use the file.
 
     Raises:
-        StoreVersionError: a newer Holdshort wrote it, or something else did.
+        StoreVersionError: a newer Holdshort wrote it, or one of before 0.1, or something else did.
         ConfigurationError: this Python's SQLite is too old.
 
     """
@@ -273,6 +273,11 @@ def _check_version(connection: sqlite3.Connection, path: str) -> int:
     if version > SCHEMA_VERSION:
         raise StoreVersionError(
             f"{path} has schema {version}; this Holdshort knows {SCHEMA_VERSION}: upgrade it"
+        )
+    if application == APPLICATION_ID and version < SCHEMA_VERSION:
+        raise StoreVersionError(
+            f"{path} has schema {version}, which was never released; this Holdshort knows "
+            f"{SCHEMA_VERSION}: end its runs with the Holdshort that made it, and name a new file"
         )
     return int(version)
 

@@ -11,6 +11,7 @@ from engine.events import RunEvent
 from engine.ids import ApprovalId, Clock, Ref, RunId
 from engine.runs import RunStatus
 from engine.store import Found, KeyRecord, Loaded, Page, RunFilter
+from engine.stores.packing import unpack
 from engine.stores.rows import (
     Readable,
     read_events,
@@ -109,17 +110,18 @@ def load(
         raise RunNotFoundError(run)
     body, running, scope, name, asked, outcome, ticket = row
     return Loaded(
-        run=read_run(run, body),
+        run=read_run(run, unpack(body)),
         now=now,
         recorded=None if scope is None else KeyRecord(scope, name, asked, outcome),
-        closed=None if ticket is None else read_ticket(run, ticket),
+        closed=None if ticket is None else read_ticket(run, unpack(ticket)),
         running=bool(running),
     )
 
 
 def records(database: Database, run: RunId, first: int) -> tuple[Record, ...]:
     """Return the run's records from entry ``first`` on."""
-    return tuple(read_record(run, row) for row in database.all(_RECORDS, (run, first)))
+    rows = database.all(_RECORDS, (run, first))
+    return tuple(read_record(run, (*name, unpack(body))) for *name, body in rows)
 
 
 def events(database: Database, run: RunId, after: int) -> tuple[RunEvent, ...]:
@@ -130,7 +132,7 @@ def events(database: Database, run: RunId, after: int) -> tuple[RunEvent, ...]:
             # A commit without events has no last number, and says nothing of those before it.
             if 0 < last_seq <= after:
                 break
-            found.append(read_events(run, body))
+            found.append(read_events(run, unpack(body)))
     return tuple(event for group in reversed(found) for event in group if event.seq > after)
 
 
@@ -154,7 +156,7 @@ def list_runs(
     with database.snapshot():
         rows = _newest(database, wanted, values)
     shown = rows[:limit]
-    runs = (readable.run(run, version, body) for _, run, version, body in shown)
+    runs = (readable.run(run, version, unpack(body)) for _, run, version, body in shown)
     return Page(
         runs=tuple(run for run in runs if run is not None),
         cursor=str(shown[-1][0]) if len(rows) > limit else "",
@@ -164,7 +166,7 @@ def list_runs(
 def due(database: Database, limit: int, clock: Clock, readable: Readable) -> tuple[RunId, ...]:
     """Return waiting runs past a deadline, passing over those that cannot be read."""
     with database.each(_DUE, (to_micros(clock()),)) as rows:
-        late = (run for run, version, body in rows if readable.run(run, version, body))
+        late = (run for run, version, body in rows if readable.run(run, version, unpack(body)))
         return tuple(islice(late, limit))
 
 

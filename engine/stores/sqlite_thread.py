@@ -217,6 +217,9 @@ def _queued(jobs: _Jobs) -> tuple[list[_Job[Any]], _End | None]:
 
 def _perform(database: Database, queued: list[_Job[Any]]) -> None:
     """Run operations in order; those from the first write to the last share a transaction."""
+    if len(queued) == 1:
+        _perform_each(database, queued)
+        return
     writes = [place for place, job in enumerate(queued) if job.writes is not Writes.NOTHING]
     first, end = (writes[0], writes[-1] + 1) if writes else (0, 0)
     _perform_each(database, queued[:first])

@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import median
 
 from engine.engine import RunEngine
-from engine.ids import ApprovalId, CommitId, Ids, RunId
+from engine.ids import ApprovalId, CommitId, Ids, RunId, place_for
 from engine.loops import run_loops
 from engine.runs import Run
 from engine.store import Change, Store
@@ -171,7 +171,7 @@ def _copy(parked: Run, store: Store) -> Change:
     """Return a change that makes another run that waits, with names of its own."""
     ids = Ids()
     unique = ids.new("run")
-    run_id = RunId(store.shard(unique) + unique)
+    run_id = RunId(place_for(unique) + unique)
     (ticket,) = parked.tickets
     own = {"approval": ApprovalId(ids.new("apr")), "ref": _ref(ids), "run": run_id}
     tickets = (ticket.model_copy(update=own),)

@@ -94,7 +94,7 @@ class Workload:
         await self._arrivals.at(started.run, RunStatus.WAITING)
         token = await self.engine.token_for(started.ref, Via.API)
         actor = Actor(id=OWNER, via=Via.API)
-        key = self.engine.answer_key(token, Allow(), actor)
+        key = self.engine.answers.key(token, Allow(), actor)
         await self.engine.resume(token, Allow(), actor=actor, idempotency_key=key)
         await self._arrivals.at(started.run, RunStatus.SUCCEEDED)
 

@@ -46,3 +46,8 @@ class FaultyStore(MemoryStore):
         if self.broken:
             raise StoreUnavailableError("told to be broken")
         return await super().next_due()
+
+    async def check(self) -> None:
+        if self.broken:
+            raise StoreUnavailableError("told to be broken")
+        await super().check()

@@ -41,6 +41,15 @@ def ill_defined():
     return deployer(Ledger(), approvals={"deploi": "user"})
 
 something = {"not": "an agent"}
+nothing = []
+def exiting():
+    raise SystemExit(7)
+class Speechless(RuntimeError):
+    def __str__(self):
+        raise ValueError
+Speechless.__name__ = "RuntimeError"
+def speechless():
+    raise Speechless
 """
 
 
@@ -76,6 +85,9 @@ def test_agents_are_found_beside_the_operator_in_every_form(
         ("agents_of_this_test:absent", "cannot be loaded: AttributeError"),
         ("agents_of_this_test:failing", "cannot be loaded: RuntimeError: no model library"),
         ("agents_of_this_test:something", "is neither an Agent"),
+        ("agents_of_this_test:nothing", "holds no Agent"),
+        ("agents_of_this_test:exiting", "cannot be loaded: SystemExit: 7"),
+        ("agents_of_this_test:speechless", "RuntimeError: it does not say why"),
     ],
 )
 def test_what_leads_to_no_agent_is_one_line(agents_module: str, name: str, why: str) -> None:
@@ -146,6 +158,14 @@ async def test_a_token_that_slack_refuses_is_told_at_once(code: str) -> None:
         with pytest.raises(SettingsError, match=f"SLACK_BOT_TOKEN is refused by Slack: {code}"):
             await open_runtime(settings_for(slack), agents=()).__aenter__()
         assert len(slack.calls.select("auth.test")) == 1
+
+
+async def test_an_app_token_that_slack_refuses_is_told_at_once() -> None:
+    async with LocalSlack() as slack:
+        settings = settings_for(slack, "socket", slack_app_token="xapp-1-A0WRONG-33-f00dfacade")
+        refusal = "SLACK_APP_TOKEN is refused by Slack: invalid_auth"
+        with pytest.raises(SettingsError, match=refusal):
+            await open_runtime(settings, agents=(), pauses=()).__aenter__()
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,9 @@ import json
 import os
 import signal
 import socket
+import sqlite3
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,6 +21,7 @@ from bot.metered_store import MeteredStore
 from bot.server import Limits, serve
 from bot.settings import SettingsError
 from engine.ids import Surroundings
+from engine.stores import SqliteStore
 from tests.bot.faulty_store import FaultyStore
 from tests.bot.stage import BOB, QUICK, Stage, deployer, on_stage, settings_for
 from tests.engine.scripted import Ledger, repeat_results, script
@@ -60,8 +63,22 @@ async def test_a_store_that_does_not_answer_makes_it_not_ready_but_leaves_it_ali
         status, said = await ask(on, "/readyz")
 
         assert status == 503
-        assert said["checks"]["store"] == "does not answer (StoreUnavailableError)"
+        assert said["checks"]["store"] == "told to be broken"
         assert (await ask(on, "/healthz"))[0] == 200
+
+
+async def test_a_store_that_takes_no_writes_makes_it_not_ready(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    async with on_stage(store=lambda clock: SqliteStore(path, clock=clock)) as on:
+        await on.park()
+        with closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+
+            status, said = await ask(on, "/readyz")
+
+            assert status == 503
+            assert "database is locked" in said["checks"]["store"]
+        assert (await ask(on, "/readyz"))[0] == 200
 
 
 async def test_a_slack_that_cannot_tell_who_people_are_makes_it_not_ready_until_it_can() -> None:

@@ -162,6 +162,22 @@ def test_a_fault_of_ours_is_one_line_and_any_other_has_its_traceback(root: loggi
     assert "ValueError: odd" in other["exception"]
 
 
+class MuteError(Exception):
+    """Its text cannot be had."""
+
+    def __str__(self) -> str:
+        raise SystemExit(4)
+
+
+def test_a_fault_whose_text_cannot_be_had_is_logged_by_its_kind(root: logging.Logger) -> None:
+    out = StringIO()
+    configure_logs(stream=out)
+
+    report_fault("worker", MuteError())
+
+    assert json.loads(out.getvalue())["error"] == "MuteError"
+
+
 @pytest.mark.parametrize("mode", ["http", "socket"])
 async def test_no_canary_gets_into_the_logs_by_any_way_of_failing(
     mode: str, root: logging.Logger

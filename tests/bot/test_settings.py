@@ -46,6 +46,7 @@ def test_everything_is_read_from_its_variable(monkeypatch: pytest.MonkeyPatch) -
         monkeypatch,
         HOLDSHORT_STORE_URL="sqlite:////srv/holdshort.db",
         HOLDSHORT_STORE_ID="5f2c",
+        HOLDSHORT_STORE_REPLICAS="2",
         HOLDSHORT_DURABILITY="relaxed",
         HOLDSHORT_SLACK_MODE="socket",
         HOLDSHORT_SLACK_API_URL="http://127.0.0.1:1/api",
@@ -61,7 +62,7 @@ def test_everything_is_read_from_its_variable(monkeypatch: pytest.MonkeyPatch) -
     read = read_settings(Purpose.SERVE)
 
     assert read.store_place == Path("/srv/holdshort.db")
-    assert (read.store_id, read.durability) == ("5f2c", "relaxed")
+    assert (read.store_id, read.store_replicas, read.durability) == ("5f2c", 2, "relaxed")
     assert read.slack_mode == "socket"
     assert read.slack_api_url == "http://127.0.0.1:1/api/"
     assert (read.slack_channel, read.host, read.port, read.operator) == ("C1", "::1", 80, "U1")
@@ -94,6 +95,7 @@ def test_every_setting_can_be_read_from_a_file(
     values = {
         "HOLDSHORT_STORE_URL": "memory:",
         "HOLDSHORT_DURABILITY": "relaxed",
+        "HOLDSHORT_STORE_REPLICAS": "1",
         "HOLDSHORT_SLACK_MODE": "socket",
         "HOLDSHORT_SLACK_API_URL": "https://slack.example/api/",
         "HOLDSHORT_PORT": "81",
@@ -165,6 +167,8 @@ def test_what_is_missing_depends_on_what_for_and_is_named_all_at_once(
         ),
         ("HOLDSHORT_STORE_URL", "redis://:canary-pw@host:1/x", "database that is no number"),
         ("HOLDSHORT_STORE_URL", "mysql://:canary-pw@host/", "'mysql', which is no store"),
+        ("HOLDSHORT_STORE_REPLICAS", "all", "must be a number from 0 to 9"),
+        ("HOLDSHORT_STORE_REPLICAS", "-1", "must be a number from 0 to 9"),
         ("HOLDSHORT_DURABILITY", "lax", "must be strict or relaxed"),
         ("HOLDSHORT_STORE_URL", "/srv/x.db", "no scheme"),
         ("HOLDSHORT_STORE_URL", "sqlite:///", "which is no store"),
@@ -176,6 +180,14 @@ def test_what_is_missing_depends_on_what_for_and_is_named_all_at_once(
         ("HOLDSHORT_PORT", "http", "must be a number from 0 to 65535"),
         ("HOLDSHORT_PORT", "65536", "must be a number from 0 to 65535"),
         ("HOLDSHORT_PORT", "-1", "must be a number from 0 to 65535"),
+        ("HOLDSHORT_PORT", "9" * 5000, "must be a number from 0 to 65535"),
+        ("HOLDSHORT_HOST", "a..b", "which is no name of a host"),
+        ("HOLDSHORT_HOST", "a" * 64, "which is no name of a host"),
+        ("HOLDSHORT_SLACK_API_URL", "http://a..b/api/", "which is no name of a host"),
+        ("HOLDSHORT_SLACK_API_URL", "http://localhost:abc/", "must have a port"),
+        ("HOLDSHORT_SLACK_API_URL", "http://localhost:99999/", "must have a port"),
+        ("SLACK_BOT_TOKEN", "xoxb-1111\n-2222-AbCdEfGhIj", "holds a line break"),
+        ("HOLDSHORT_RESUME_SECRETS", "q7Zt0mXc5Vb2Nn8Jk4Lp1Rs6Wy9Dg3Hf\udcff", "no UTF-8 text"),
     ],
 )
 def test_what_is_malformed_is_one_line_that_names_it_and_no_secret(

@@ -152,3 +152,58 @@ async def test_5_a_failure_that_nobody_foresaw_tells_the_other_side_nothing(
         monkeypatch.setattr(AsyncApp, "async_dispatch", fail)
         body = b"command=x"
         assert await post(on, body, signed(on, body)) == (500, "")
+
+
+async def test_5_a_body_that_would_be_unpacked_first_is_refused() -> None:
+    async with on_stage() as on:
+        body = urlencode({"payload": "{}"}).encode()
+        headers = {**signed(on, body), "Content-Encoding": "gzip"}
+
+        assert (await post(on, body, headers))[0] == 415
+
+
+PRESS = {"type": "block_actions", "actions": [{"action_id": "a", "block_id": "b"}]}
+ODD = [
+    {**PRESS, "user": 5},
+    {**PRESS, "user": {"id": 5}},
+    {**PRESS, "team": "T"},
+    {**PRESS, "channel": []},
+    {**PRESS, "enterprise": True},
+    {**PRESS, "message": "hello"},
+    {**PRESS, "actions": []},
+    {**PRESS, "actions": [{}]},
+    {**PRESS, "actions": "approve"},
+    {"type": "block_actions"},
+    {**PRESS, "view": {}},
+    {"type": "view_submission"},
+    {"type": "view_submission", "view": "x"},
+    {"type": "event_callback", "event": 5},
+    {"type": "event_callback"},
+    {"type": "event_callback", "event": {}, "authorizations": "x"},
+    {"type": 5},
+]
+
+
+@pytest.mark.parametrize("payload", ODD)
+async def test_5_what_slack_signed_and_is_of_no_shape_of_slacks_is_a_bad_request(
+    payload: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with on_stage() as on:
+        result = await on.people.raw(payload)
+
+        assert result.status == 400
+    assert "Traceback" not in "".join(capsys.readouterr())
+
+
+@pytest.mark.parametrize("payload", [ODD[0], ODD[6], ODD[11]])
+async def test_5_such_a_frame_is_acknowledged_and_the_line_goes_on(payload: dict[str, Any]) -> None:
+    async with on_stage(mode="socket") as on:
+        assert (await on.people.raw(payload)).acked
+
+        _, card = await on.park()
+        assert (await on.press(BOB, card)).acked
+
+
+async def test_5_an_empty_view_is_none() -> None:
+    async with on_stage() as on:
+        assert (await on.people.raw({"type": "shortcut", "view": None})).status == 404

@@ -91,3 +91,25 @@ async def test_work_that_fails_raises_where_it_is_waited_for() -> None:
 
     with pytest.raises(ValueError, match="broken"):
         await Attempt(asyncio.create_task(work()), SHORT).soon()
+
+
+async def test_draining_does_not_wait_for_ever_for_what_will_not_be_cancelled(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("bot.tasks._LAST_WORDS_S", 0.05)
+    tasks, gate, refused = Tasks(), asyncio.Event(), asyncio.Event()
+
+    async def stay() -> None:
+        try:
+            await gate.wait()
+        except asyncio.CancelledError:
+            refused.set()
+            await gate.wait()
+
+    task = tasks.start(stay())
+    await asyncio.sleep(0)
+
+    assert await tasks.drain(0) == 1
+    assert refused.is_set()
+    gate.set()
+    await task

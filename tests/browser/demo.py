@@ -16,6 +16,7 @@ ROOT = Path(__file__).parents[2]
 COMMAND = (sys.executable, "-m", "bot", "demo", "--port", "0")
 PATIENCE_S = 30.0
 _ADDRESS = re.compile(r"http://127\.0\.0\.1:\d+/")
+_END = "Done: deployer"
 _OURS = ("HOLDSHORT_", "SLACK_")
 
 
@@ -26,12 +27,14 @@ class Demo:
     Attributes:
         page: The address that it printed.
         lines: All that it printed so far.
+        over: Set when it has told that the run is done.
 
     """
 
     process: Process
     page: str = ""
     lines: list[str] = field(default_factory=list)
+    over: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def interrupt(self) -> int:
         """Press Ctrl-C, and return the exit status."""
@@ -79,4 +82,6 @@ async def _read(terminal: int, demo: Demo, found: asyncio.Event) -> None:
             if address and not demo.page:
                 demo.page = address[0]
                 found.set()
+            if _END in demo.lines[-1]:
+                demo.over.set()
     transport.close()

@@ -1,12 +1,13 @@
 """The acceptance: a person plays the demo in the page, from the open card to the last word."""
 
+import asyncio
 import re
 
 import pytest
 from playwright.async_api import Browser, expect
 
 from tests.browser.chromium import DESKTOP
-from tests.browser.demo import running_demo
+from tests.browser.demo import PATIENCE_S, running_demo
 from tests.browser.fixtures import BOB, DEPLOYS
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
@@ -23,15 +24,15 @@ async def test_a_person_plays_the_demo_in_the_page(browser: Browser) -> None:
         await page.goto(f"{demo.page}#user={BOB}&channel={DEPLOYS}")
 
         card = page.locator(".message", has=page.locator(".card")).first
-        await expect(card.get_by_role("heading")).to_have_text("Run deploy?")
+        await expect(card.get_by_role("heading")).to_have_text('Run deploy "1.4.2 to prod"?')
         await card.get_by_role("button", name=re.compile("^Approve")).click()
+        await page.locator("dialog.confirm").get_by_role("button", name="Approve").click()
 
-        await expect(card.get_by_role("heading")).to_have_text("Approved: deploy")
+        await expect(card.get_by_role("heading")).to_have_text('Approved: deploy "1.4.2 to prod"')
         await expect(card).to_contain_text("by @Bob")
         await expect(card).to_contain_text("release 1.4.2 is live in prod")
         await expect(card.locator(".button")).to_have_count(0)
-        told = page.locator(".message.private")
-        await expect(told).to_contain_text("Recorded: approved")
+        await expect(page.locator(".message.private")).to_contain_text("Recorded: approved")
 
         await page.get_by_role("button", name=re.compile("^Be Alice")).click()
         question = page.locator(".message", has=page.locator(".card")).nth(1)
@@ -48,5 +49,6 @@ async def test_a_person_plays_the_demo_in_the_page(browser: Browser) -> None:
         await expect(last).to_contain_text("1.4.2 is live in prod under CHG-1042.")
         assert wrong == []
 
+        await asyncio.wait_for(demo.over.wait(), PATIENCE_S)
         # With the page still open: whoever watches must not keep the demo from ending.
         assert await demo.interrupt() == 0

@@ -11,8 +11,9 @@ import pytest
 from engine.errors import UndecodableRecordError
 from engine.ids import Clock
 from engine.store import Store
-from engine.stores import MemoryStore, SqliteStore
-from tests.contracts.play import Play
+from engine.stores import MemoryStore, SqliteStore, redis_connection
+from tests.contracts.play import LONG, Play
+from tests.contracts.redis_audit import check_indexes
 from tests.contracts.redis_stores import open_redis_store
 from tests.factories import HeldClock
 from tests.servers.binaries import Binary, installed
@@ -38,20 +39,31 @@ Report = Callable[[UndecodableRecordError], None]
 Running = Callable[[Where], ServerProcess | Cluster]
 
 
+def _emptied(stack: ExitStack) -> Running:
+    servers: dict[Where, ServerProcess | Cluster] = {}
+
+    def emptied(where: Where) -> ServerProcess | Cluster:
+        if where not in servers:
+            kind: Any = Cluster if where.clustered else ServerProcess
+            servers[where] = stack.enter_context(kind(where.binary))
+        servers[where].flush()
+        return servers[where]
+
+    return emptied
+
+
 @pytest.fixture(scope="session")
 def running() -> Iterator[Running]:
     """Return what gives the one server, or Cluster, of each program, emptied."""
     with ExitStack() as stack:
-        servers: dict[Where, ServerProcess | Cluster] = {}
+        yield _emptied(stack)
 
-        def emptied(where: Where) -> ServerProcess | Cluster:
-            if where not in servers:
-                kind: Any = Cluster if where.clustered else ServerProcess
-                servers[where] = stack.enter_context(kind(where.binary))
-            servers[where].flush()
-            return servers[where]
 
-        yield emptied
+@pytest.fixture(scope="session")
+def beside() -> Iterator[Running]:
+    """Return what gives another of each, for tests that need two stores."""
+    with ExitStack() as stack:
+        yield _emptied(stack)
 
 
 @pytest.fixture
@@ -63,6 +75,12 @@ def clock() -> HeldClock:
 def reported() -> list[UndecodableRecordError]:
     """Return what the store reports as unreadable."""
     return []
+
+
+@pytest.fixture(autouse=True)
+def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Wait for a server as long as the machine takes: how long people wait is tried elsewhere."""
+    monkeypatch.setattr(redis_connection, "TIMEOUT_S", 20.0)
 
 
 def _stores() -> list[Any]:
@@ -79,6 +97,9 @@ async def store(
     running: Running,
 ) -> AsyncIterator[Store]:
     made = _open(request.param, tmp_path, running, clock, reported.append)
+    if isinstance(request.param, Where) and not request.param.clustered:
+        # It is rung as it begins to listen; from then on it relies on what it hears.
+        await made.wait(LONG, made.mark())
     yield made
     await made.close()
 
@@ -94,3 +115,34 @@ def _open(where: object, folder: Path, running: Running, clock: Clock, report: R
 @pytest.fixture
 def play(store: Store, clock: HeldClock) -> Play:
     return Play(store, clock)
+
+
+def _targets() -> list[Any]:
+    embedded = [pytest.param(None, id="to-memory"), pytest.param("other.db", id="to-sqlite")]
+    return embedded + [pytest.param(where, id=f"to-{where.name}") for where in SERVERS]
+
+
+@pytest.fixture(params=_targets())
+async def target(
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    clock: HeldClock,
+    beside: Running,
+) -> AsyncIterator[Store]:
+    """Return a store to move to; servers here are others than those that are moved from."""
+    where = request.param
+    if isinstance(where, Where):
+        server = beside(where)
+        served = open_redis_store(server.url, clock=clock)
+        yield served
+        await served.close()
+        check_indexes(server)
+        return
+    made = SqliteStore(tmp_path / where, clock=clock) if where else MemoryStore(clock=clock)
+    yield made
+    await made.close()
+
+
+@pytest.fixture
+def there(target: Store, clock: HeldClock) -> Play:
+    return Play(target, clock)

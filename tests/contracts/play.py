@@ -8,7 +8,7 @@ from engine.cards import Card, CardKey, Receipt
 from engine.entries import Record
 from engine.errors import RunNotFoundError
 from engine.events import RunEvent
-from engine.ids import Ref, RunId
+from engine.ids import Ref, RunId, place_for
 from engine.runs import Run
 from engine.store import Change, Claim, ClaimEffect, Done, Found, KeyRecord, Store
 from tests.factories import (
@@ -63,11 +63,11 @@ class Play:
 
     def run(self, **given: Any) -> Run:
         """Return a new run whose id lives where its concurrency key does."""
-        return make_run(self.store.shard(given.get("concurrency_key", "")), **given)
+        return make_run(place_for(given.get("concurrency_key", "")), **given)
 
     def ref(self) -> Ref:
         """Return a new ref for what lives where runs without a concurrency key do."""
-        return make_ref(self.store.shard(""))
+        return make_ref(place_for(""))
 
     async def start(self, **given: Any) -> Run:
         """Commit a new run."""

@@ -51,6 +51,9 @@ class Audit:
     def _add_run(self, indexes: Index, place: Place, run: str, row: dict[str, str]) -> None:
         for name in (f":a:{row['g']}", f":o:{row['o']}"):
             indexes[place.key("is", row["s"] + name)][run] = float(row["m"])
+        standing = {"queued": "claimed" if "w" in row else "", "waiting": "parked"}
+        if index := standing.get(row["s"], "ended"):
+            indexes[place.key(index)][run] = float(row["a"])
         if "d" in row:
             indexes[place.key("due")][run] = float(row["d"])
 
@@ -96,6 +99,22 @@ def unpacked(packed: bytes) -> list[Any]:
         found.append(int.from_bytes(packed[at + 1 : at + 1 + width]) if width else kind)
         at += 1 + width
     return found
+
+
+def contents(server: ServerProcess) -> dict[bytes, Any]:
+    """Return all that is stored, whatever the order in which the server keeps it."""
+    client = _connect(server, decode_responses=False)
+    read = {
+        b"hash": client.hgetall,
+        b"zset": lambda name: dict(client.zrange(name, 0, -1, withscores=True)),
+        b"list": lambda name: client.lrange(name, 0, -1),
+        b"set": client.smembers,
+        b"string": client.get,
+    }
+    try:
+        return {name: read[client.type(name)](name) for name in client.scan_iter(count=1000)}
+    finally:
+        client.close()
 
 
 def check_indexes(server: ServerProcess | Cluster) -> None:

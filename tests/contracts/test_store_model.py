@@ -23,6 +23,7 @@ from hypothesis.stateful import (
 
 from engine.cards import Card, Receipt
 from engine.errors import ClaimLostError
+from engine.ids import place_for
 from engine.runs import Run, RunStatus
 from engine.store import CARDS_KEEP_FOR, Change, Claim, ClaimEffect, RunFilter, Store
 from engine.stores import MemoryStore, SqliteStore
@@ -98,7 +99,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(target=changes, key=st.sampled_from(["", "a", "b"]), priority=st.integers(0, 1))
     def start(self, key: str, priority: int) -> Any:
-        run = make_run(self.store.shard(key), concurrency_key=key, priority=priority)
+        run = make_run(place_for(key), concurrency_key=key, priority=priority)
         return self.commit(make_change(run, raised=(make_card_key(run),)), None)
 
     @precondition(lambda self: self.model.runs)

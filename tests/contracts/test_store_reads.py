@@ -238,3 +238,14 @@ async def test_a_run_that_cannot_be_read_leaves_the_others_in_the_list(
     page = await store.list_runs(RunFilter(), 2)
     assert ids(page) == [last.id]
     assert ids(await store.list_runs(RunFilter(), 2, page.cursor)) == [first.id]
+
+
+async def test_a_check_changes_nothing_that_can_be_read(play: Play, store: Store) -> None:
+    run = await play.raised()
+    before = await store.gauges()
+
+    await store.check()
+    await store.check()
+
+    assert await store.gauges() == before
+    assert (await store.load(run.id)).run == run

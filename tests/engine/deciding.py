@@ -36,8 +36,12 @@ def named(*people: str, **more: Any) -> Approvers:
 
 def deployer(ledger: Ledger, **more: Any) -> Agent:
     model = script([("deploy", {"version": "1"})], repeat_results)
-    usual: dict[str, Any] = {"tools": [ledger.deploy], "approvals": {"deploy": "user"}}
-    return Agent(name="deployer", model=model, approval_timeout=HOUR, **(usual | more))
+    usual: dict[str, Any] = {
+        "model": model,
+        "tools": [ledger.deploy],
+        "approvals": {"deploy": "user"},
+    }
+    return Agent(name="deployer", approval_timeout=HOUR, **(usual | more))
 
 
 async def parked(
@@ -60,7 +64,7 @@ async def decide(
     """Answer as a person does, under the key of their answer; return what was recorded."""
     given, actor = decision or Allow(), person(PersonId(who), via, team)
     token = await on.engine.token_for(run.tickets[0].ref, via)
-    key = on.engine.answer_key(token, given, actor)
+    key = on.engine.answers.key(token, given, actor)
     told = await on.engine.resume(token, given, actor=actor, idempotency_key=key)
     return f"{told.resolution.word} {told.votes}/{told.needed}"
 

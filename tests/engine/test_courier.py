@@ -245,21 +245,32 @@ class BrokenNotifier:
 
     audience = Via.API
 
-    def __init__(self) -> None:
+    def __init__(self, fault: type[BaseException]) -> None:
         self.shown: list[Notice] = []
+        self.fault = fault
 
     async def show(self, notice: Notice, receipt: Receipt | None) -> Receipt:
         """Show it, unless it asks."""
         if notice.kind == "ticket" and notice.role is Role.ASK:
-            raise ZeroDivisionError
+            raise self.fault
         self.shown.append(notice)
         return receipt or Receipt(place="C1", id=notice.idempotency)
 
 
+class MuteError(Exception):
+    """Its text cannot be had."""
+
+    def __str__(self) -> str:
+        raise SystemExit(4)
+
+
+@pytest.mark.parametrize(
+    "fault", [ZeroDivisionError, SystemExit, KeyboardInterrupt, asyncio.CancelledError, MuteError]
+)
 async def test_a_fault_nobody_foresaw_is_reported_and_stops_no_other_card(
-    caplog: pytest.LogCaptureFixture,
+    fault: type[BaseException], caplog: pytest.LogCaptureFixture
 ) -> None:
-    notifier = BrokenNotifier()
+    notifier = BrokenNotifier(fault)
     on = stage(deployer, notifier=notifier)
     started = await on.engine.start("deployer", "deploy", owner=ALICE)
 
@@ -269,4 +280,4 @@ async def test_a_fault_nobody_foresaw_is_reported_and_stops_no_other_card(
 
     assert (await on.engine.get_run(started.run)).waiting is not None
     assert [notice.kind for notice in notifier.shown] == ["ticket"]
-    assert caplog.text.count("ZeroDivisionError") == 1
+    assert caplog.text.count(fault.__name__) == 1

@@ -5,12 +5,14 @@ from typing import Any
 
 import pytest
 
-from engine import Agent, Allow, Answer, Deny, Run, RunStatus, ask_human
+from engine import Agent, Allow, Answer, Approvers, Deny, Run, RunStatus, ask_human
 from engine.errors import InvalidAgentDefinitionError
 from engine.events import CallNotAsked
 from engine.tickets import Decision
 from tests.engine.scripted import (
     ALICE,
+    BOB,
+    CAROL,
     Call,
     Ledger,
     Stage,
@@ -70,6 +72,22 @@ async def test_a_call_denied_twice_is_not_asked_a_third_time_and_the_model_is_to
     )
     assert await not_asked(on, run) == [("deploy", 2)]
     assert len(on.inbox.tokens) == 2
+
+
+async def test_an_edited_call_that_is_denied_counts_as_the_one_the_model_proposed() -> None:
+    who = Approvers(people=(BOB, CAROL), quorum=2)
+    on, run = await started([A], [A], deny_limit=1, approvers=who)
+    token = on.token(run.id, run.tickets[0].approval)
+    await on.engine.resume(token, Allow(arguments={"version": "B"}), actor=person(BOB))
+    await on.settle()
+    run = await on.engine.get_run(run.id)
+    token = on.token(run.id, run.tickets[0].approval)
+    await on.engine.resume(token, Deny(), actor=person(CAROL))
+    await on.settle()
+
+    run = await on.engine.get_run(run.id)
+    assert run.status is RunStatus.SUCCEEDED
+    assert await not_asked(on, run) == [("deploy", 1)]
 
 
 async def test_other_arguments_are_another_call() -> None:

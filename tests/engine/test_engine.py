@@ -62,7 +62,7 @@ async def parked(on: Stage | None = None) -> tuple[Stage, RunId, list[str]]:
 
 async def test_the_same_key_and_answer_return_the_recorded_outcome_for_as_long_as_the_run() -> None:
     on, _, (token, _) = await parked()
-    key = on.engine.answer_key(token, Allow(), person(BOB))
+    key = on.engine.answers.key(token, Allow(), person(BOB))
 
     first = await on.engine.resume(token, Allow(), actor=person(BOB), idempotency_key=key)
     on.clock.move(timedelta(days=30))
@@ -94,7 +94,7 @@ async def test_another_person_after_the_decision_is_told_who_decided_and_when() 
 
 async def test_twenty_identical_answers_at_once_are_one_decision_with_one_outcome() -> None:
     on, _, (token, _) = await parked()
-    key = on.engine.answer_key(token, Allow(), person(BOB))
+    key = on.engine.answers.key(token, Allow(), person(BOB))
 
     outcomes = await asyncio.gather(
         *(

@@ -10,10 +10,11 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from engine import Agent, Allow, Approvers, Deny, Settle
 from engine.cards import Role, TicketNotice
 from engine.errors import HoldshortError
-from engine.events import CallStarted, TicketClosed, VoteCast
+from engine.events import ArgumentsEdited, CallStarted, TicketClosed, VoteCast
 from engine.identity import Via
 from engine.ids import PersonId
 from engine.lifecycle.execute import begin
+from engine.lifecycle.propose import permission_digest
 from engine.runs import CallState, Run, RunStatus
 from engine.tickets import Decision
 from tests.engine.scripted import (
@@ -35,6 +36,8 @@ TWO_OF_THREE = Approvers(people=(BOB, CAROL, DAVE), quorum=2)
 WAYS = [(Via.TERMINAL, ""), (Via.SLACK, "T1"), (Via.API, "")]
 DECISIONS = [
     Allow(),
+    Allow(arguments={"version": "3"}),
+    Allow(arguments={"version": 4}),
     Deny(),
     Deny(reason="no"),
     Settle(outcome="happened"),
@@ -58,6 +61,12 @@ def two_deploys(ledger: Ledger) -> Agent:
         approvers=TWO_OF_THREE,
         approval_timeout=timedelta(hours=1),
     )
+
+
+def check_votes(run: Run, closed: TicketClosed, votes: set[str]) -> None:
+    if isinstance(closed.resolution.decision, Allow):
+        assert len(votes) == 2
+        assert run.requester not in votes
 
 
 class EngineStates(RuleBasedStateMachine):
@@ -112,7 +121,7 @@ class EngineStates(RuleBasedStateMachine):
         before = self.runner.run(self.on.engine.get_run(ticket.run))
         token = self.runner.run(self.on.engine.token_for(ticket.ref, way[0]))
         actor = person(who, *way)
-        key = self.on.engine.answer_key(token, decision, actor)
+        key = self.on.engine.answers.key(token, decision, actor)
         try:
             self.runner.run(
                 self.on.engine.resume(token, decision, actor=actor, idempotency_key=key)
@@ -126,6 +135,11 @@ class EngineStates(RuleBasedStateMachine):
         assert ticket.approval not in self.decided
         if isinstance(decision, Allow):
             voters = self.votes.setdefault(ticket.approval, set())
+            if decision.arguments is not None:
+                assert decision.arguments == {"version": "3"}
+                edited = permission_digest("deploy", '{"version":"3"}')
+                if ticket.digest != edited:
+                    voters.clear()
             voters.add(who)
             still_open = self.runner.run(self.on.engine.get_run(ticket.run)).ticket(ticket.approval)
             assert (still_open is None) == (len(voters) >= 2)
@@ -178,16 +192,27 @@ class EngineStates(RuleBasedStateMachine):
                 match event.fact:
                     case VoteCast(approval=approval, vote=vote):
                         votes.setdefault(approval, set()).add(vote.person)
-                    case TicketClosed(approval=approval, call=call, resolution=resolution):
-                        if isinstance(resolution.decision, Allow):
-                            assert len(votes[approval]) == 2
-                            assert run.requester not in votes[approval]
+                    case ArgumentsEdited(approval=approval):
+                        votes[approval] = set()
+                    case TicketClosed(resolution=resolution) as closed:
                         if isinstance(resolution.decision, Allow | Settle):
-                            allowed.add(call)
+                            allowed.add(closed.call)
+                        check_votes(run, closed, votes.get(closed.approval, set()))
                     case CallStarted(call=call, tool="deploy"):
                         assert call in allowed
                     case _:
                         pass
+
+    @invariant()
+    def every_deploy_that_happened_was_asked_for_or_edited_in(self) -> None:
+        done = set(self.on.ledger.effects)
+        assert done <= {"deploy 1 prod", "deploy 2 prod", "deploy 3 prod", "refund 7"}
+        edited = any(
+            isinstance(event.fact, ArgumentsEdited)
+            for run in self.runs()
+            for event in self.runner.run(self.on.engine.events(run.id))
+        )
+        assert edited or "deploy 3 prod" not in done
 
     @invariant()
     def every_ticket_is_closed_at_most_once(self) -> None:

@@ -5,7 +5,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from engine.ids import CROCKFORD, REF_LENGTH, Ids, Pool
+from engine.ids import CROCKFORD, REF_LENGTH, Ids, Pool, RunId, place_for, place_of
 
 ROOT = Path(__file__).parents[2]
 
@@ -16,6 +16,18 @@ def test_an_id_is_its_prefix_and_twenty_letters_of_its_entropy() -> None:
     assert ids.new("run") == "run_0123456789abcdefghjk"
     assert ids.ref() == "012345"
     assert Ids(lambda count: bytes([255] * count)).ref() == CROCKFORD[31] * REF_LENGTH
+
+
+def test_a_place_is_told_by_a_key_alone_and_leads_ids_and_refs() -> None:
+    places = {place_for(f"key {number}") for number in range(500)}
+
+    assert places == set("0123456789abcdef")
+    # Stored ids depend on it: the rule can never change.
+    assert [place_for(key) for key in ("", "staging", "run_0123")] == ["2", "4", "a"]
+    assert place_of(RunId(place_for("staging") + "run_0123")) == place_for("staging")
+    assert place_of(RunId("run_0123")) == ""
+    assert all(Ids().ref(place)[0] == place.upper() for place in places)
+    assert {len(Ids().ref(place)) for place in places} == {REF_LENGTH}
 
 
 def test_a_pool_gives_as_many_bytes_as_asked_and_none_twice() -> None:

@@ -11,12 +11,13 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from engine import Agent, Allow, Run, RunStatus, ask_human
 from engine.agents import RunScope
 from engine.errors import (
+    EditRefusedError,
     IdempotencyConflictError,
     InvalidAgentDefinitionError,
     InvalidRuleError,
 )
 from engine.events import CallGated, CallTightened
-from engine.gate import Recheck, plain
+from engine.gate import LastLook, plain
 from engine.ids import CallId, RunId
 from engine.patterns import HIDDEN
 from engine.policy import Verdict
@@ -262,7 +263,7 @@ class TestAgain:
     async def test_a_call_that_was_not_looked_at_counts_as_fitting_what_denies(self) -> None:
         call = ToolCall(id=CallId("1.0"), provider_id="p", tool="refund", digest="d")
         never = Rule(verdict="deny", tool="refund", when=("order = 7",))
-        unprepared = Recheck("a", (RuleBook((never,)),), Toolbox({}, frozenset(), RUN))
+        unprepared = LastLook("a", (RuleBook((never,)),), Toolbox({}, frozenset(), RUN))
         ruling = unprepared.tightened(call)
         assert ruling is not None
         assert ruling.verdict is Verdict.DENY
@@ -286,6 +287,33 @@ class TestAgain:
         (tightened,) = await facts(on, run, CallTightened)
         assert tightened.rule == "late"
         assert on.ledger.effects == ["deploy 1 prod"]
+
+
+async def test_edited_arguments_are_held_against_the_rules_at_the_press() -> None:
+    on, run = await started([DEV], approvals={"deploy": "user"}, rules=[NO_PROD])
+    (ticket,) = run.tickets
+    token = on.token(run.id, ticket.approval)
+    edited = Allow(arguments={"version": "1", "env": "prod"})
+
+    with pytest.raises(EditRefusedError):
+        await on.engine.resume(token, edited, actor=person(ALICE))
+
+    await on.settle()
+    assert on.ledger.effects == []
+    assert (await on.engine.get_run(run.id)).tickets == (ticket,)
+
+
+async def test_edited_arguments_are_held_against_the_rules_again_before_they_run() -> None:
+    on, run = await started([DEV], approvals={"deploy": "user"})
+    token = on.token(run.id, run.tickets[0].approval)
+    edited = Allow(arguments={"version": "1", "env": "prod"})
+    await on.engine.resume(token, edited, actor=person(ALICE))
+
+    await advance(redeployed(on, agent(on.ledger, [DEV], rules=[NO_PROD])))
+
+    assert on.ledger.effects == []
+    (tightened,) = await facts(on, run, CallTightened)
+    assert tightened.rule == "no-prod"
 
 
 async def test_a_secret_argument_cannot_be_looked_at_and_counts_against_the_call() -> None:

@@ -12,8 +12,10 @@ import pytest
 from engine import Agent, Allow, Approvers, Run, RunStatus
 from engine.errors import HoldshortError, InvalidResumeTokenError, ResumeError
 from engine.identity import Via
+from engine.lifecycle.propose import permission_digest
 from engine.runs import ToolCall
 from engine.stores import SqliteStore
+from engine.stores.packing import pack, unpack
 from engine.tickets import ResumeTicket
 from tests.engine.scripted import ALICE, BOB, CAROL, Ledger, Stage, person, script, stage
 
@@ -44,6 +46,7 @@ OTHERS: dict[str, Json] = {
     "target": {"kind": "tool_permission", "call": "1.0", "tool": "refund"},
     "approvers": {"people": ["UBOB"], "quorum": 1},
     "declared": {"risk": "low", "title": "Nothing much"},
+    "edited": {"original": "0" * 64, "by": [], "at": "2026-01-01T12:00:00Z"},
 }
 UNTOUCHED = {"schema_version", "resolution"}
 """A schema that is not known is another test; an open ticket with a resolution is below."""
@@ -61,6 +64,7 @@ OF_THE_CALL: dict[str, Json] = {
     "timeout_s": 1.0,
     "approval": None,
     "declared": {"risk": "low", "title": "Nothing much"},
+    "edited": {"original": "0" * 64, "by": [], "at": "2026-01-01T12:00:00Z"},
 }
 OF_ITS_RUNNING = {"inquiry", "attempts", "op", "started_at"}
 """Written when a call begins, whatever stood there before."""
@@ -84,24 +88,24 @@ def edit_run(path: Path, edit: Edit) -> None:
     """Change the stored run as somebody with the file would."""
     with sqlite3.connect(path) as database:
         ((body,),) = database.execute("SELECT body FROM runs").fetchall()
-        stored = json.loads(body)
+        stored = json.loads(unpack(body))
         edit(stored)
-        database.execute("UPDATE runs SET body = ?", (json.dumps(stored),))
+        database.execute("UPDATE runs SET body = ?", (pack(json.dumps(stored)),))
     database.close()
 
 
 def edit_closed(path: Path, edit: Edit) -> None:
     with sqlite3.connect(path) as database:
         ((body,),) = database.execute("SELECT body FROM tickets").fetchall()
-        stored = json.loads(body)
+        stored = json.loads(unpack(body))
         edit(stored)
-        database.execute("UPDATE tickets SET body = ?", (json.dumps(stored),))
+        database.execute("UPDATE tickets SET body = ?", (pack(json.dumps(stored)),))
     database.close()
 
 
 def edit_arguments(path: Path) -> None:
     with sqlite3.connect(path) as database:
-        body = '{"version":"2"}'
+        body = pack('{"version":"2"}')
         changed = database.execute("UPDATE records SET body = ? WHERE kind = 'arguments'", (body,))
         assert changed.rowcount == 1
     database.close()
@@ -244,6 +248,57 @@ async def test_arguments_that_were_changed_after_they_were_allowed_do_not_run(
     ended = await on.engine.get_run(parked.id)
     assert ended.failure is not None
     assert ended.failure.code == "altered"
+
+
+async def edited(on: Stage, run: Run) -> None:
+    """Have the version edited, so that two forms of the arguments are stored."""
+    token = on.token(run.id, run.tickets[0].approval)
+    word = Allow(arguments={"version": "3"})
+    await on.engine.resume(token, word, actor=person(BOB))
+
+
+def the_edit_itself(database: sqlite3.Connection) -> None:
+    ((body,),) = database.execute("SELECT body FROM records WHERE kind = 'edit'").fetchall()
+    changed = pack(unpack(body).replace('"3', '"4'))
+    database.execute("UPDATE records SET body = ? WHERE kind = 'edit'", (changed,))
+
+
+def the_edit_to_nonsense(database: sqlite3.Connection) -> None:
+    database.execute("UPDATE records SET body = ? WHERE kind = 'edit'", (pack("[]"),))
+
+
+def the_edit_away(database: sqlite3.Connection) -> None:
+    database.execute("DELETE FROM records WHERE kind = 'edit'")
+
+
+def the_call_back_to_what_the_model_asked(database: sqlite3.Connection) -> None:
+    ((body,),) = database.execute("SELECT body FROM runs").fetchall()
+    stored = json.loads(unpack(body))
+    stored["batch"]["calls"][0]["digest"] = permission_digest("deploy", '{"version":"1"}')
+    database.execute("UPDATE runs SET body = ?", (pack(json.dumps(stored)),))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        the_edit_itself,
+        the_edit_to_nonsense,
+        the_edit_away,
+        the_call_back_to_what_the_model_asked,
+    ],
+)
+async def test_an_edit_that_was_changed_after_it_was_allowed_does_not_run(
+    change: Callable[[sqlite3.Connection], None], on: Stage, parked: Run, path: Path
+) -> None:
+    await edited(on, parked)
+    with sqlite3.connect(path) as database:
+        before = database.total_changes
+        change(database)
+        assert database.total_changes == before + 1
+    database.close()
+
+    await nothing_ran(on)
+    assert (await on.engine.get_run(parked.id)).status is RunStatus.FAILED
 
 
 async def test_a_call_that_is_set_free_while_its_ticket_is_open_does_not_run(

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic_ai import ModelRetry, RunContext
 from pydantic_ai.exceptions import ApprovalRequired
-from pydantic_ai.tools import Tool
+from pydantic_ai.tools import Tool, ToolDefinition
 from pydantic_ai.toolsets import FunctionToolset
 
 from engine import Agent, RunScope
@@ -97,3 +97,23 @@ async def test_an_agent_without_tools_can_still_talk(tools: list[Any]) -> None:
     await on.settle()
 
     assert (await on.engine.get_run(started.run)).output == "hello"
+
+
+async def test_a_tool_that_is_prepared_is_prepared_for_each_run() -> None:
+    runs: list[str] = []
+
+    async def prepare(context: RunContext[RunScope], definition: ToolDefinition) -> ToolDefinition:
+        runs.append(context.deps.run)
+        return definition
+
+    def deploy(version: str) -> str:
+        """Deploy a version."""
+        return f"{version} live"
+
+    tool = Tool[RunScope](deploy, takes_ctx=False, prepare=prepare)
+    on, _ = await play(tool)
+    second = await on.engine.start("a", "again", owner=ALICE)
+    await on.settle()
+
+    assert second.run in runs
+    assert len(set(runs)) == 2

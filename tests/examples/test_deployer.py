@@ -11,6 +11,7 @@ from engine import Allow, Answer, Decision, Deny
 from engine.errors import ConfigurationError
 from engine.ids import PersonId
 from engine.runs import Run
+from engine.tickets import Risk
 from examples.deployer import deployer
 from tests.engine.scripted import ALICE, BOB, Stage, person, stage
 
@@ -55,6 +56,15 @@ async def test_an_approved_deployment_runs_once_and_then_the_owner_is_asked(tmp_
 
     assert (await story.run()).output == "1.4.2 is live in prod under CHG-1042."
     assert story.deployments() == [("1.4.2", "prod")]
+
+
+async def test_the_people_who_are_asked_see_how_risky_it_is_and_what_in_short(
+    tmp_path: Path,
+) -> None:
+    waiting = (await (await begin(tmp_path)).run()).waiting
+
+    assert waiting is not None
+    assert (waiting.declared.risk, waiting.declared.title) == (Risk.MEDIUM, "1.4.2 to prod")
 
 
 async def test_a_denied_deployment_goes_to_staging_which_needs_nobody(tmp_path: Path) -> None:

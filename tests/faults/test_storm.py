@@ -62,10 +62,21 @@ async def test_a_storm_over_bots_on_one_file(tmp_path: Path) -> None:
 @pytest.mark.crash
 @pytest.mark.timeout(300)
 async def test_a_storm_over_bots_and_their_server(tmp_path: Path) -> None:
+    await storm_over_server(tmp_path, Weather(runs=60, kills=15))
+
+
+@pytest.mark.proof
+@pytest.mark.parametrize("seed", range(4))
+async def test_a_long_storm_over_bots_and_their_server(tmp_path: Path, seed: int) -> None:
+    await storm_over_server(tmp_path, Weather(runs=500, kills=100, seed=seed))
+
+
+async def storm_over_server(folder: Path, weather: Weather) -> None:
+    """Let it blow over a Valkey server of its own."""
     with ServerProcess() as server:
-        async with storm(tmp_path, OnServer(server), Weather(runs=60, kills=15)) as blown:
+        async with storm(folder, OnServer(server), weather) as blown:
             await blown.blow()
 
             assert blown.kills["server"] > 0
-            assert blown.kills.total() == 15
+            assert blown.kills.total() == weather.kills
             await check(blown)

@@ -7,7 +7,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import zlib
 from contextlib import closing
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from redis.asyncio import Redis
 from bot.local_slack import LocalSlack
 from engine.identity import Via
 from engine.stores import MemoryStore
+from engine.stores.packing import pack
 from engine.tokens import KeyRing
 from tests.factories import make_change, make_run, make_ticket
 
@@ -102,7 +102,11 @@ async def test_resume_token_in_redis() -> None:
 
 
 async def test_resume_token_compressed_in_redis() -> None:
-    await put_in_redis(b"z" + zlib.compress(f"{SECRET * 9} {token()}".encode(), 1))
+    await put_in_redis(pack(f"{SECRET * 9} {token()}"))
+
+
+async def test_resume_token_in_a_log_in_redis() -> None:
+    await put_in_redis(b"cmt_1\n1\n" + pack(f"{SECRET * 9} {token()}"))
 
 
 def test_resume_token_in_a_log() -> None:

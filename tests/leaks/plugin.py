@@ -25,6 +25,10 @@ class Leaks:
         self._watch = watch
         self._read: dict[Path, int] = {}
 
+    def begin(self, planted: list[str]) -> None:
+        """Take where a test that begins leaves secrets on purpose."""
+        self._watch.planted = planted
+
     def after(self, item: pytest.Item, nextitem: pytest.Item | None) -> list[Leak]:
         """Return what a test left, and what its module left if it was the last of it."""
         found = self._watch.take()
@@ -72,12 +76,21 @@ def heard(request: pytest.FixtureRequest) -> Callable[[str, str | bytes], None]:
     return request.config.stash[_ours].heard
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    item.config.stash[_ours].begin(_planted(item))
+
+
+def _planted(item: pytest.Item) -> list[str]:
+    return [mark.kwargs.get("where", "") for mark in item.iter_markers("plants_secrets")]
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)  # outermost: whatever was captured is at hand
 def pytest_runtest_teardown(
     item: pytest.Item, nextitem: pytest.Item | None
 ) -> Generator[None, None, None]:
     yield
-    planted = [mark.kwargs.get("where", "") for mark in item.iter_markers("plants_secrets")]
+    planted = _planted(item)
     found = [
         leak
         for leak in item.config.stash[_ours].after(item, nextitem)

@@ -9,6 +9,8 @@ from pathlib import Path
 # Taken here, because whoever watches connections replaces it.
 from sqlite3 import Connection, Error, connect
 
+from engine.stores.packing import unpack
+
 _FORMATS = {
     # engine.tokens: the claims begin with the version and the key. Without the signature, so that
     # a token which some output wrapped or cut is found too.
@@ -110,7 +112,7 @@ def _tables(connection: Connection) -> Iterator[tuple[str, bytes]]:
 def _data(value: str | bytes | float | None) -> bytes:
     match value:
         case bytes():
-            return value
+            return value + b"\0" + unpack(value).encode()
         case str():
             return value.encode()
         case _:

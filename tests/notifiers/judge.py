@@ -110,7 +110,7 @@ def check_lengths(blocks: Sequence[Any]) -> None:
                 check_buttons(elements)
             case {"type": "input", "label": {"text": text}, "element": element}:
                 assert units(text) <= limits.INPUT_LABEL
-                assert element["max_length"] <= limits.INPUT_LENGTH
+                assert element.get("max_length", 0) <= limits.INPUT_LENGTH
             case {"type": "rich_text"}:
                 assert all(units(text) <= limits.SECTION_TEXT for _, text in texts(block))
 

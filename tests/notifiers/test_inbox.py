@@ -2,12 +2,12 @@
 
 import pytest
 
+from bot.gallery.samples import TOKEN, closed, outcome, ticket
 from engine.cards import Notifier, Role
 from engine.errors import DeliveryError
 from engine.runs import RunStatus
 from engine.tickets import Allow
 from notifiers.inbox import InboxNotifier
-from tests.notifiers.samples import TOKEN, closed, outcome, ticket
 
 
 async def test_it_keeps_notices_in_order_and_the_latest_of_each_card() -> None:

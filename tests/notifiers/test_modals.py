@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from pydantic import SecretStr
 
+from bot.gallery.samples import HOSTILE, LOST, QUESTION, RISKY, TOKEN, closed, ticket
 from engine.errors import InvalidResumeTokenError
 from engine.schema import Json
 from engine.tickets import Deny
@@ -24,7 +25,6 @@ from notifiers.modals import (
 from notifiers.text import Style, inert
 from tests.notifiers.effort import QUICK
 from tests.notifiers.judge import check_view, shown
-from tests.notifiers.samples import HOSTILE, LOST, QUESTION, RISKY, TOKEN, closed, ticket
 from tests.notifiers.test_text import texts
 from tests.notifiers.trees import trees
 

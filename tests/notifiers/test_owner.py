@@ -3,16 +3,7 @@
 import pytest
 from hypothesis import given
 
-from engine.cards import Effect, EffectState, Receipt, Role
-from engine.entries import CallOutcome
-from engine.identity import SYSTEM, Approvers
-from engine.ids import PersonId
-from engine.runs import RunStatus
-from engine.tickets import Allow, Answer, Deny
-from notifiers.owner import outcome_message, ticket_message
-from tests.notifiers.effort import QUICK
-from tests.notifiers.judge import buttons, check_message, shown
-from tests.notifiers.samples import (
+from bot.gallery.samples import (
     ASK_RECEIPT,
     BOB,
     QUESTION,
@@ -22,6 +13,15 @@ from tests.notifiers.samples import (
     outcome,
     ticket,
 )
+from engine.cards import Effect, EffectState, Receipt, Role
+from engine.entries import CallOutcome
+from engine.identity import SYSTEM, Approvers
+from engine.ids import PersonId
+from engine.runs import RunStatus
+from engine.tickets import Allow, Answer, Deny
+from notifiers.owner import outcome_message, ticket_message
+from tests.notifiers.effort import QUICK
+from tests.notifiers.judge import buttons, check_message, shown
 from tests.notifiers.test_text import texts
 
 UNTIL = " · until <!date^1772809200^{date_short_pretty} at {time}|2026-03-06 15:00 UTC>"

@@ -5,6 +5,7 @@ import json
 import pytest
 from hypothesis import given
 
+from bot.gallery.samples import closed, ticket
 from engine.cards import Effect, EffectState
 from engine.redaction import HIDDEN, redact
 from engine.schema import Json, canonical_json
@@ -15,7 +16,6 @@ from notifiers.card import ask_card
 from notifiers.modals import deny_form, pages, review_form
 from tests.notifiers.effort import EVERY_SECRET, PROOF_OF_SECRETS
 from tests.notifiers.judge import buttons, check_message, check_view, shown
-from tests.notifiers.samples import closed, ticket
 from tests.notifiers.trees import SECRETS, Salted, count, leaves, salted
 
 

@@ -9,6 +9,7 @@ from aiohttp import web
 from pydantic import SecretStr
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.gallery.samples import TOKEN, closed, outcome, ticket
 from engine.errors import DeliveryError
 from engine.runs import RunStatus
 from engine.tickets import Allow
@@ -16,7 +17,6 @@ from notifiers import calls
 from notifiers.slack import SlackNotifier
 from tests.notifiers.conftest import GENERAL, ROOM, Office
 from tests.notifiers.judge import shown
-from tests.notifiers.samples import TOKEN, closed, outcome, ticket
 
 POST = "chat.postMessage"
 APP_REFUSED = ["invalid_auth", "not_authed", "token_revoked", "account_inactive", "missing_scope"]

@@ -5,6 +5,7 @@ import json
 import pytest
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.gallery.samples import ALICE, BOB, TOKEN, closed, outcome, ticket
 from engine.cards import Receipt, Role
 from engine.errors import ConfigurationError, DeliveryError
 from engine.identity import Approvers, Via
@@ -15,7 +16,6 @@ from notifiers import names
 from notifiers.slack import SlackNotifier
 from tests.notifiers.conftest import ARCHIVE, DEPLOYS, GENERAL, PRIVATE, ROOM, Json, Office
 from tests.notifiers.judge import shown
-from tests.notifiers.samples import ALICE, BOB, TOKEN, closed, outcome, ticket
 
 CAROL = PersonId("U0CAROL")
 FROM_DEPLOYS = Origin(via=Via.SLACK, channel=DEPLOYS)

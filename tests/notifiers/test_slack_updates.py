@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
+from bot.gallery.samples import TOKEN, closed, finished, outcome, ticket
 from engine.cards import Effect, EffectState, Receipt, Role
 from engine.entries import CallOutcome
 from engine.errors import DeliveryError
@@ -13,7 +14,6 @@ from engine.runs import RunStatus
 from engine.tickets import Allow, Deny
 from tests.notifiers.conftest import DEPLOYS, GENERAL, ROOM, Office
 from tests.notifiers.judge import shown
-from tests.notifiers.samples import TOKEN, closed, finished, outcome, ticket
 
 GONE = ["message_not_found", "cant_update_message", "edit_window_closed"]
 RUNNING = closed(Allow(), effect=Effect(state=EffectState.RUNNING))

@@ -6,7 +6,7 @@ import sys
 import unicodedata
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from notifiers.text import Style, alphabets, clip, clip_prose, inert, mrkdwn, pieces, quote, units
@@ -110,6 +110,8 @@ def test_padding_cannot_push_text_onto_a_line_of_its_own(raw: str, line: str, bo
 
 @QUICK
 @given(texts)
+@example("<\u034f\u20e3")
+@example("*\u20e3")
 def test_a_name_is_spelled_alike_in_plain_text_and_in_mrkdwn(text: str) -> None:
     assert html.unescape(marked_name(text)) == html.unescape(name(text).replace("&", "&amp;"))
 

@@ -2,12 +2,12 @@
 
 from datetime import timedelta
 
+from bot.gallery.samples import ALICE, BOB, LATER, closed, ticket
 from engine.identity import Actor, Approvers, Via, Vote
 from engine.ids import PersonId
 from engine.tickets import Allow, Deny
 from notifiers.card import ask_card, short_card
 from tests.notifiers.judge import check_message, shown
-from tests.notifiers.samples import ALICE, BOB, LATER, closed, ticket
 
 
 def vote(who: str, seat: str = "", minutes: int = 0) -> Vote:

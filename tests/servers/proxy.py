@@ -135,6 +135,12 @@ class FaultProxy:
         self._changed.set()
         self._changed = asyncio.Event()
 
+    def redirect(self, upstream: Path | int) -> None:
+        """Lead new connections to another server, and close the present ones."""
+        self._upstream = upstream
+        self.apply(Fault.CUT)
+        self.apply(Fault.PASS)
+
     def arm(self, marker: bytes, fault: Fault) -> None:
         """Do this to the connection of the next request that holds the marker, and to no other."""
         self._armed = (marker, fault)

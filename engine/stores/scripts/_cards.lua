@@ -62,3 +62,13 @@ local function told_card(id, field, card)
     card.receipt, card.message,
   }
 end
+
+local function is_behind(facts)
+  for _, field in ipairs(redis.call('HKEYS', facts)) do
+    local card = string.match(field, '^c') and read_card(facts, field)
+    if card and card.wanted > card.shown then
+      return true
+    end
+  end
+  return false
+end

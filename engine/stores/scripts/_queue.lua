@@ -62,6 +62,15 @@ local function free_key(ready, holds, id, row)
   end
 end
 
+-- Lets a run hold its key. From now on the others stand in their line only.
+local function hold_key(ready, holds, id, row)
+  local first = first_of(line_of(ready, row))
+  if first then
+    redis.call('ZREM', ready, first)
+  end
+  redis.call('HSET', holds, row.k, id)
+end
+
 -- Calls visit(rank, first, cursor) with the first member of each rank, highest priority first.
 local function each_rank(ready, visit)
   local from = '-'

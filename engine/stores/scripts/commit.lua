@@ -45,33 +45,26 @@ if change.not_before and now <= tonumber(change.not_before) then
   return { 'early' }
 end
 
--- A ref that an ended run or a closed ticket had may be taken over.
-local function in_use(ref)
-  local held = redis.call('HGET', refs, ref)
-  if not held then
-    return false
+local new = {}
+for at = 5, #ARGV, 2 do
+  if new[ARGV[at]] or redis.call('HEXISTS', facts, ARGV[at]) == 1 then
+    return { 'written', ARGV[at] }
   end
-  local other, approval = string.match(held, '^(%S+) ?(.*)$')
-  if approval ~= '' and redis.call('HEXISTS', place .. 'facts:' .. other, 't' .. approval) == 1 then
-    return false
-  end
-  local status = redis.call('HGET', place .. 'run:' .. other, 's')
-  return status == 'queued' or status == 'waiting'
+  new[ARGV[at]] = true
+end
+
+-- This change may be what ends a run or a ticket, and so frees its ref.
+local function is_freed(ref)
+  local other, approval = held_ref(refs, ref)
+  return other == id and (change.ends or new['t' .. approval])
 end
 
 local seen = {}
 for _, taken in ipairs(change.refs) do
-  if seen[taken[1]] or in_use(taken[1]) then
+  if seen[taken[1]] or (in_use(place, refs, taken[1]) and not is_freed(taken[1])) then
     return { 'ref', taken[1] }
   end
   seen[taken[1]] = true
-end
-seen = {}
-for at = 5, #ARGV, 2 do
-  if seen[ARGV[at]] or redis.call('HEXISTS', facts, ARGV[at]) == 1 then
-    return { 'written', ARGV[at] }
-  end
-  seen[ARGV[at]] = true
 end
 
 -- Nothing is written above, and nothing is refused below.
@@ -79,13 +72,11 @@ end
 local after = before and copy(before) or { g = change.agent, o = change.owner, k = change.key, p = change.rank }
 after.v, after.s, after.d = change.version, change.status, change.deadline
 if not before then
-  -- By the server's own clock, whatever a test holds: ages order the lists and break ties.
-  local last = tonumber(redis.call('HGET', meta, 'made') or 0)
-  after.m = digits(math.max(clock(''), last + 1))
-  redis.call('HSET', meta, 'made', after.m)
+  after.m = next_age(meta)
   redis.call('SADD', place .. 'agents', after.g)
 end
-if not before or change.frees or not before.w then
+local waits_on = before and before.s == 'waiting' and after.s == 'waiting'
+if not before or (not waits_on and (change.frees or not before.w)) then
   after.a = digits(now)
 end
 if change.frees then
@@ -129,13 +120,13 @@ for at = 5, #ARGV, 2 do
 end
 if asked then
   if asked.start then
-    redis.call('SET', KEYS[10], asked.told)
+    keep_start(facts, KEYS[10], asked.told, asked.start)
   else
     redis.call('HSET', facts, asked.name, asked.told)
   end
 end
 for _, taken in ipairs(change.refs) do
-  redis.call('HSET', refs, taken[1], taken[2])
+  take_ref(refs, facts, taken[1], taken[2])
 end
 for _, field in ipairs(change.raised) do
   raise_card(facts, behind, id, field, tonumber(change.version), now)

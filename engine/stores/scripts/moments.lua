@@ -1,6 +1,6 @@
--- Returns what falls due next in some places: the earliest moment at which a run becomes ready (or
--- ''), then deadline, id and version of the first deadlines, then moment, name and wanted version
--- of the first cards behind.
+-- Returns for each of some places the clock, the earliest moment from which a run is ready (or ''),
+-- the earliest of those to come (or ''), then deadline, id and version of the first deadlines, then
+-- moment, name and wanted version of the first cards behind.
 -- KEYS: `ready`, `due` and `behind` of each place. ARGV: held clock, how many of each.
 local now = digits(clock(ARGV[1]))
 local last = tonumber(ARGV[2]) - 1
@@ -8,11 +8,15 @@ local found = {}
 for at = 1, #KEYS, 3 do
   local ready, due, behind = KEYS[at], KEYS[at + 1], KEYS[at + 2]
   local place = string.gsub(due, 'due$', '')
-  local wake = ''
-  each_rank(ready, function(rank)
+  local open, wake = '', ''
+  each_rank(ready, function(rank, best)
+    local moment = string.sub(best, 11, 26)
+    if open == '' or moment < open then
+      open = moment
+    end
     local from, to = '(' .. rank .. now .. '~', '(' .. rank .. '~'
     local first = redis.call('ZRANGE', ready, from, to, 'BYLEX', 'LIMIT', 0, 1)[1]
-    local moment = first and string.sub(first, 11, 26)
+    moment = first and string.sub(first, 11, 26)
     if moment and (wake == '' or moment < wake) then
       wake = moment
     end
@@ -30,6 +34,6 @@ for at = 1, #KEYS, 3 do
     local card = read_card(place .. 'facts:' .. id, field)
     cards[#cards + 1] = { digits(tonumber(old[one + 1])), old[one], card.wanted }
   end
-  found[#found + 1] = { wake, deadlines, cards }
+  found[#found + 1] = { now, open, wake, deadlines, cards }
 end
 return found

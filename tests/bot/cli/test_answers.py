@@ -234,3 +234,23 @@ class TestALostOutcome:
 
         assert refused.status == 2
         assert "say one of --happened VALUE, --not-happened, --abandon" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("start", "deployer", "go", "--context", '"\\ud800"'), "no Unicode"),
+        (("start", "deployer", "go", "--owner", "U\n<!channel>"), "--owner is nobody"),
+        (("start", "deployer", "a\udcffb"), "an argument is no UTF-8 text"),
+        (("approve", "\udcff"), "an argument is no UTF-8 text"),
+    ],
+)
+def test_words_that_cannot_be_kept_are_refused_in_one_line(
+    words: tuple[str, ...], line: str, terminal: Terminal, serving: Serving
+) -> None:
+    said = terminal(*words, operator=ALICE)
+
+    assert said.status == 2
+    assert line in said.err
+    assert said.err.count("\n") == 1
+    assert said.out == ""

@@ -226,7 +226,7 @@ class TestTelling:
         (line,) = self.tell(before, after)
 
         assert line[0] == "#deploys"
-        assert line[1].startswith("Nobody decided: deploy was denied at")
+        assert line[1].startswith('Nobody decided: deploy "1.4.2 to prod" was denied at')
 
     def test_a_tool_that_ran_twice_for_one_call_is_not_called_once(
         self, scenes: dict[str, Scene]

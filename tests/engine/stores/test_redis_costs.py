@@ -9,8 +9,8 @@ import pytest
 
 from engine.entries import RecordKind
 from engine.store import ClaimEffect
+from engine.stores.packing import pack
 from engine.stores.redis import RedisStore
-from engine.stores.redis_bytes import pack
 from tests.contracts.play import LEASE, Play
 from tests.engine.stores.conftest import RedisOpener
 from tests.factories import (
@@ -26,7 +26,9 @@ from tests.factories import (
 from tests.servers.process import ServerProcess
 
 WARM, MANY = 100, 400
-MOST_BYTES = 2_000
+MOST_BYTES = {"valkey": 2_100}
+MOST_ELSEWHERE = 2_600
+"""Debian's Redis has an allocator that rounds up: 2,520 were seen."""
 
 
 @pytest.fixture
@@ -70,7 +72,8 @@ async def test_a_parked_run_is_small(
             await store.card_shown(card, card.wanted, make_receipt())
 
     used = redis_server.info("memory")["used_memory"] - before
-    assert (used - words) / MANY < MOST_BYTES
+    most = MOST_BYTES.get(redis_server.binary.name, MOST_ELSEWHERE)
+    assert (used - words) / MANY < most
 
 
 @pytest.mark.parametrize(

@@ -249,6 +249,8 @@ async def test_a_store_that_was_flushed_takes_nothing_from_who_opened_it_before(
 
     with pytest.raises(StoreUnavailableError, match="flushed"):
         await play.start()
+    with pytest.raises(StoreUnavailableError, match="flushed"):
+        await play.store.check()
 
     assert redis_server.ask("DBSIZE") == 0
     await Play(opened_redis(), HeldClock()).start()

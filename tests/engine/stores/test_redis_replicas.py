@@ -6,9 +6,10 @@ import pytest
 
 from engine.errors import StoreUnconfirmedError
 from engine.store import Store
-from tests.contracts.play import Play, keyed
+from engine.stores import MemoryStore
+from tests.contracts.play import LEASE, Play, keyed
 from tests.engine.stores.conftest import RedisOpener
-from tests.factories import HeldClock, make_change, make_next
+from tests.factories import HeldClock, make_card_key, make_change, make_next, make_receipt
 from tests.servers.binaries import Binary
 from tests.servers.proxy import Fault
 from tests.servers.replicas import Pair
@@ -61,6 +62,30 @@ async def test_a_change_that_needs_no_confirmation_does_not_wait_for_it(
     assert (await play.commit(make_next(run))).version == 2
 
 
+async def test_a_message_does_not_show_what_a_failover_may_take_back(
+    play: Play, store: Store, pair: Pair, clock: HeldClock
+) -> None:
+    run, _ = await play.shown(make_receipt())
+    pair.line.apply(Fault.HOLD)
+    await play.raised(make_card_key(run), run=run)
+
+    assert await store.take_cards("courier", LEASE, 5) == ()
+
+    pair.line.apply(Fault.PASS)
+    await pair.settle()
+    clock.now += LEASE
+    assert [card.wanted for card in await store.take_cards("courier", LEASE, 5)] == [2]
+
+
+async def test_a_card_that_nobody_has_seen_is_shown_though_no_replica_answers(
+    play: Play, store: Store, pair: Pair
+) -> None:
+    pair.line.apply(Fault.HOLD)
+    await play.raised()
+
+    assert await store.take_cards("courier", LEASE, 5)
+
+
 async def test_the_same_commit_again_asks_the_replicas_again(
     play: Play, store: Store, pair: Pair
 ) -> None:
@@ -93,3 +118,22 @@ async def test_a_recorded_answer_is_not_told_before_it_is_confirmed(
     await pair.settle()
 
     assert (await store.load(run.id, key="key")).recorded == keyed(answered)
+
+
+async def test_a_run_that_moves_in_is_not_told_to_be_there_before_it_is_confirmed(
+    store: Store, pair: Pair, clock: HeldClock
+) -> None:
+    source = MemoryStore(clock=clock)
+    run = await Play(source, clock).start()
+    parcel = await source.pack(run.id)
+    await source.close()
+    pair.line.apply(Fault.HOLD)
+    with pytest.raises(StoreUnconfirmedError):
+        await store.unpack(parcel)
+    with pytest.raises(StoreUnconfirmedError):
+        await store.pack(run.id)
+
+    pair.line.apply(Fault.PASS)
+    await pair.settle()
+
+    assert await store.pack(run.id) == parcel

@@ -11,6 +11,7 @@ import pytest
 
 from engine.errors import HoldshortError, StoreUnavailableError, StoreUnfitError
 from engine.ids import utc_now
+from engine.runs import RunStatus
 from engine.store import KeyRecord, RunFilter
 from engine.stores.redis import RedisStore
 from engine.stores.redis_address import read_address
@@ -98,6 +99,15 @@ async def use(store: RedisStore) -> None:
     await store.wait(timedelta(0))
 
 
+async def look_back(store: RedisStore) -> None:
+    """Count what is live, remove what is not, and put it in again."""
+    assert (await store.gauges()).waiting == 1
+    (ended,) = (await store.list_runs(RunFilter(statuses=(RunStatus.SUCCEEDED,)), 5)).runs
+    parcel = await store.pack(ended.id)
+    assert await store.purge(utc_now() + LEASE, 5) == 1
+    await store.unpack(parcel)
+
+
 def test_the_page_names_what_the_scripts_do_and_what_the_start_asks_for() -> None:
     used = {
         f"+{command.lower()}"
@@ -115,6 +125,7 @@ async def test_the_rights_of_the_page_are_enough(start_server: Start) -> None:
     grant(server)
     async with opened(server.tcp_url) as store:
         await use(store)
+        await look_back(store)
     assert not server.ask("ACL", "LOG")
 
 
@@ -124,6 +135,7 @@ async def test_with_those_for_a_cluster_they_are_enough_on_a_cluster() -> None:
             grant(node, *RIGHTS, *CLUSTERED)
         async with opened(cluster.url) as store:
             await use(store)
+            await look_back(store)
         assert [node.ask("ACL", "LOG") for node in cluster.nodes] == [[], [], []]
 
 

@@ -15,10 +15,12 @@ from typing import Any
 import pytest
 
 from engine.errors import StoreUnavailableError, UndecodableRecordError
+from engine.store import ClaimEffect
 from engine.stores import SqliteStore
+from engine.stores.packing import pack
 from tests.contracts.play import LEASE, LONG, Play
 from tests.engine.stores.conftest import Opener
-from tests.factories import HeldClock, make_next, make_receipt
+from tests.factories import HeldClock, make_card_key, make_next, make_receipt
 
 ROOT = Path(__file__).parents[3]
 SOON = LONG.total_seconds() / 2
@@ -332,6 +334,30 @@ def levels(statements: list[str]) -> dict[str, set[str]]:
     return found
 
 
+# Waking.
+
+
+@pytest.mark.parametrize(
+    ("effect", "cards", "rung"),
+    [
+        (ClaimEffect.KEEP, 0, 0),
+        (ClaimEffect.KEEP, 1, 1),
+        (ClaimEffect.RELEASE, 0, 1),
+        (ClaimEffect.NONE, 0, 1),
+    ],
+)
+async def test_a_commit_wakes_others_unless_the_worker_goes_on_and_no_card_is_behind(
+    play: Play, store: SqliteStore, effect: ClaimEffect, cards: int, rung: int
+) -> None:
+    run, claim = await play.claimed()
+    mark = store.mark()
+
+    raised = (make_card_key(run),) * cards
+    await play.commit(make_next(run), claim, claim=effect, raised=raised)
+
+    assert store.mark() - mark == rung
+
+
 # Damage.
 
 
@@ -343,8 +369,8 @@ async def test_a_damaged_row_is_named_and_what_it_held_is_not_repeated(
     play = Play(store, clock)
     run, other = await play.start(), await play.start()
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        damage = 'UPDATE runs SET body = \'{"my": "secret"\' WHERE id = ?'
-        connection.execute(damage, (run.id,))
+        damage = "UPDATE runs SET body = ? WHERE id = ?"
+        connection.execute(damage, (pack('{"my": "secret"'), run.id))
 
     with pytest.raises(UndecodableRecordError) as refused:
         await store.load(run.id)
@@ -359,8 +385,8 @@ async def test_a_record_of_an_unknown_kind_is_named_by_its_run(
 ) -> None:
     run = await play.start()
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
-        connection.execute("INSERT INTO records VALUES (1, 0, 'thought', 0, '{}')")
-        connection.execute("UPDATE commits SET events = '[{}]', last_seq = 1")
+        connection.execute("INSERT INTO records VALUES (1, 0, 'thought', 0, ?)", (pack("{}"),))
+        connection.execute("UPDATE commits SET events = ?, last_seq = 1", (pack("[{}]"),))
 
     with pytest.raises(UndecodableRecordError, match=run.id):
         await store.records(run.id)

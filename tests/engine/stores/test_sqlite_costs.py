@@ -3,7 +3,7 @@
 import sqlite3
 from collections.abc import Awaitable, Callable
 from contextlib import closing
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from engine.tickets import ResumeTicket
 from tests.contracts.play import LEASE, Play, keyed
 from tests.factories import (
     make_card_key,
+    make_change,
     make_closed,
     make_ended,
     make_event,
@@ -89,6 +90,61 @@ async def test_a_cycle_of_polls_is_a_hop_and_few_statements_each(
 
     assert after.hops - before.hops == 4
     assert after.statements - before.statements <= 10
+
+
+# Bytes.
+
+PARKED = 200
+MOST_BYTES = 2_000
+PAGE_BYTES = 4_096
+
+
+async def park(play: Play) -> None:
+    """Park a run as the engine does, and show its two cards."""
+    run = play.run()
+    await play.store.commit(make_change(run, records=(make_record(0),), events=(make_event(1),)))
+    _, claim = await play.claim()
+    ticket = make_ticket(run)
+    cards = tuple(make_card_key(run, subject=ticket.approval, role=r) for r in ("ask", "asked"))
+    change = make_change(
+        make_parked(run, ticket),
+        records=(make_record(1), make_record(2)),
+        events=(make_event(2), make_event(3)),
+    )
+    change = replace(change, opened=(ticket,), raised=cards, claim=ClaimEffect.RELEASE)
+    await play.store.commit(change, claim)
+    for card in await play.store.take_cards("courier", LEASE, 5):
+        await play.store.card_shown(card, card.wanted, make_receipt())
+
+
+async def test_a_parked_run_is_small(play: Play, store: SqliteStore) -> None:
+    async def weigh() -> int:
+        row = await store._thread.run(lambda database: database.one("PRAGMA page_count"))
+        return int(row[0]) * PAGE_BYTES if row else 0
+
+    await park(play)
+    empty = await weigh()
+    for _ in range(PARKED):
+        await park(play)
+
+    assert (await weigh() - empty) / PARKED < MOST_BYTES
+
+
+async def test_a_run_is_packed_where_it_rests_and_not_while_a_worker_has_it_in_hand(
+    play: Play, path: Path
+) -> None:
+    def stored() -> bytes:
+        with closing(sqlite3.connect(path)) as observer:
+            ((body,),) = observer.execute("SELECT body FROM runs").fetchall()
+        return bytes(body)
+
+    run, claim = await play.claimed()
+    assert run.id.encode() not in stored()
+    await play.commit(going := make_next(run), claim, claim=ClaimEffect.KEEP)
+    assert run.id.encode() in stored()
+    parked = await play.park(going, claim, make_ticket(run))
+    assert run.id.encode() not in stored()
+    assert (await play.store.load(run.id)).run == parked
 
 
 # Operations.

@@ -9,6 +9,7 @@ import threading
 from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
+from secrets import token_hex
 
 import pytest
 
@@ -95,6 +96,20 @@ async def test_a_file_of_a_newer_version_is_refused_and_left_alone(
     before = contents(path)
 
     with pytest.raises(StoreVersionError, match=f"schema {SCHEMA_VERSION + 1}"):
+        await opened().next_due()
+    assert contents(path) == before
+
+
+async def test_a_file_of_before_the_first_release_is_refused_and_left_alone(
+    path: Path, opened: Opener
+) -> None:
+    first = opened()
+    await first.next_due()
+    await first.close()
+    execute(path, "PRAGMA user_version = 1")
+    before = contents(path)
+
+    with pytest.raises(StoreVersionError, match=r"never released.*name a new file"):
         await opened().next_due()
     assert contents(path) == before
 
@@ -189,7 +204,7 @@ async def test_a_full_disk_refuses_a_commit_and_the_store_goes_on(
     assert room is not None
     limit = f"PRAGMA max_page_count = {room[0]}"
     await store._thread.run(lambda database: database.one(limit))
-    large = play.run(context="x" * 1_000_000)
+    large = play.run(context=token_hex(500_000))
 
     with pytest.raises(StoreUnavailableError, match="full"):
         await play.commit(large)

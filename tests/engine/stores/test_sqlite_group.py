@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from datetime import timedelta
 from pathlib import Path
+from secrets import token_hex
 from typing import Any
 
 from engine.errors import (
@@ -358,7 +359,7 @@ async def test_a_group_that_the_disk_does_not_take_fails_all_and_writes_nothing(
 async def test_a_change_too_large_for_the_disk_does_not_take_the_group_with_it(
     play: Play, store: SqliteStore
 ) -> None:
-    first, large, last = play.run(), play.run(context="x" * 1_000_000), play.run()
+    first, large, last = play.run(), play.run(context=token_hex(500_000)), play.run()
     async with held(store) as connection:
         (pages,) = connection.execute("PRAGMA page_count").fetchone()
         connection.execute(f"PRAGMA max_page_count = {pages + 20}")

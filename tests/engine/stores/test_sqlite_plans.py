@@ -12,6 +12,7 @@ import pytest
 from engine.errors import CommitConflictError
 from engine.runs import RunStatus
 from engine.store import CARDS_KEEP_FOR, KeyRecord, RunFilter
+from engine.stores import MemoryStore
 from engine.stores.sqlite_database import Database
 from tests.contracts.play import LEASE, Play, due, keyed
 from tests.engine.stores.conftest import Opener
@@ -163,6 +164,7 @@ async def questions(play: Play) -> None:
     await store.due(10)
     await store.next_due()
     await store.gauges()
+    await store.check()
     await store.wait(timedelta(0))
 
 
@@ -173,9 +175,18 @@ async def everything(play: Play) -> None:
     assert await play.store.claim("worker", LEASE) is None
     await play.store.release(claim)
     await adopted_first(play)
+    await moved(play)
     play.clock.now += 2 * CARDS_KEEP_FOR
     await play.store.purge(play.clock.now, 10, dry_run=True)
     await play.store.purge(play.clock.now, 10)
+
+
+async def moved(play: Play) -> None:
+    """Put every run into another store."""
+    other = MemoryStore(clock=play.clock)
+    for run in (await play.store.list_runs(RunFilter(), 99)).runs:
+        await other.unpack(await play.store.pack(run.id))
+    await other.close()
 
 
 async def adopted_first(play: Play) -> None:
