@@ -14,6 +14,7 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.directory import SlackDirectory, SlackIdentity, error_code
+from bot.house_rules import under_house_rules
 from bot.logs import report_fault
 from bot.metered_store import MeteredStore
 from bot.metrics import Meters
@@ -150,7 +151,8 @@ async def open_runtime(
     meters = Meters()
     around = surroundings or Surroundings(report=report_fault)
     around = replace(around, report=meters.counting(around.report))
-    known = load_agents(settings.agents) if agents is None else agents
+    given = load_agents(settings.agents) if agents is None else agents
+    known = under_house_rules(given, settings)
     async with AsyncExitStack() as stack:
         opened = store or await open_store(settings, around)
         stack.push_async_callback(opened.close)

@@ -7,6 +7,7 @@ from bot.bootstrap import load_agents
 from bot.doctor_findings import Finding, failure, ok, warning
 from bot.doctor_slack import check_slack
 from bot.doctor_store import check_store
+from bot.house_rules import house_rules
 from bot.logs import Mask
 from bot.settings import Purpose, Settings, SettingsError, read_settings
 from engine.agents import Agent, AgentRegistry
@@ -26,6 +27,7 @@ async def examine(clock: Clock = utc_now) -> list[Finding]:
     found += await check_store(settings, clock)
     agents, said = _agents(settings)
     found += said
+    found += _rules(settings)
     if settings.slack_bot_token is not None:
         found += await check_slack(settings, agents, clock)
     return list(_masked(found, Mask(settings.secrets)))
@@ -73,6 +75,18 @@ def _agents(settings: Settings) -> tuple[Sequence[Agent], list[Finding]]:
     if not names:
         return (), [failure("agents", "HOLDSHORT_AGENTS leads to none", "name at least one")]
     return agents, [ok("agents", f"loaded: {names}")]
+
+
+def _rules(settings: Settings) -> list[Finding]:
+    try:
+        book = house_rules(settings)
+    except ConfigurationError as error:
+        return [failure("rules", str(error), "put the file right; serving needs it too")]
+    if book is None:
+        return []
+    count = len(book.rules)
+    rules = "1 rule" if count == 1 else f"{count} rules"
+    return [ok("rules", f"{rules} in {book.name}; what none matches: {book.default.value}")]
 
 
 def _masked(found: Iterable[Finding], mask: Mask) -> Iterable[Finding]:

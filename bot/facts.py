@@ -10,8 +10,10 @@ from engine.events import (
     CallFinished,
     CallGated,
     CallLost,
+    CallNotAsked,
     CallRejected,
     CallStarted,
+    CallTightened,
     CallWithheld,
     CancelRequested,
     Fact,
@@ -30,12 +32,18 @@ from engine.tickets import Answer, Deny, Resolution, Settle
 from notifiers.wording import short_digest
 
 _RunFact = RunStarted | CancelRequested | RunSucceeded | RunFailed | RunCancelled
+_JudgedFact = CallGated | CallTightened | CallRejected | CallDropped | CallNotAsked
 _TicketFact = TicketOpened | TicketClosed | VoteCast | ArgumentsEdited | AnswerRefused
 
 _VERDICTS = {
-    Verdict.ALLOW: "is allowed by its policy",
+    Verdict.ALLOW: "is allowed",
     Verdict.ASK: "needs a person",
-    Verdict.DENY: "is denied by its policy",
+    Verdict.DENY: "is denied",
+}
+_TIGHTENED = {
+    Verdict.ALLOW: "is allowed still",
+    Verdict.ASK: "needs a person after all",
+    Verdict.DENY: "is denied after all",
 }
 _OUTCOMES = {
     CallOutcome.SUCCEEDED: "ran",
@@ -62,7 +70,7 @@ def _tell(fact: Fact) -> str:
             return _tell_run(fact)
         case TicketOpened() | TicketClosed() | VoteCast() | ArgumentsEdited() | AnswerRefused():
             return _tell_ticket(fact)
-        case CallGated() | CallRejected() | CallDropped():
+        case CallGated() | CallTightened() | CallRejected() | CallDropped() | CallNotAsked():
             return _tell_judged(fact)
         case CallStarted() | CallFinished() | CallLost() | CallWithheld():
             return _tell_call(fact)
@@ -137,14 +145,19 @@ def _tell_ticket(fact: _TicketFact) -> str:
             assert_never(fact)
 
 
-def _tell_judged(fact: CallGated | CallRejected | CallDropped) -> str:
+def _tell_judged(fact: _JudgedFact) -> str:
     match fact:
         case CallGated():
-            return f"{fact.tool} {_VERDICTS[fact.verdict]} ({short_digest(fact.digest)})"
+            by = f" by the rule {fact.rule}" if fact.rule else ""
+            return f"{fact.tool} {_VERDICTS[fact.verdict]}{by} ({short_digest(fact.digest)})"
+        case CallTightened():
+            return f"{fact.tool} {_TIGHTENED[fact.verdict]}, by the rule {fact.rule}"
         case CallRejected():
             return f"{fact.tool} was refused before its policy: {fact.reason}"
         case CallDropped():
             return f"{fact.tool} was left out: another call asks first"
+        case CallNotAsked():
+            return f"{fact.tool} was not asked: denied {fact.denials} times in this run"
         case _:
             assert_never(fact)
 

@@ -39,6 +39,8 @@ class Purpose(StrEnum):
     EMBED = "embed"
     """Serve, with the agents handed over in code."""
     TERMINAL = "terminal"
+    LOOK = "look"
+    """Look at files alone: nothing need be set."""
 
 
 class SlackMode(StrEnum):
@@ -179,6 +181,7 @@ class Settings(BaseSettings):
     durability: Durability = Durability.STRICT
     resume_secrets: tuple[Secret, ...] = ()
     agents: tuple[str, ...] = ()
+    rules: str = ""
     host: str = "127.0.0.1"
     port: int = 8787
     operator: str = ""
@@ -373,8 +376,8 @@ def _lines(error: ValidationError) -> Iterator[str]:
 
 def _required(raw: Mapping[str, Any]) -> tuple[str, ...]:
     purpose = raw.get("purpose", Purpose.TERMINAL)
-    if purpose == Purpose.TERMINAL:
-        return ("resume_secrets",)
+    if purpose in {Purpose.TERMINAL, Purpose.LOOK}:
+        return ("resume_secrets",) if purpose == Purpose.TERMINAL else ()
     socket = str(raw.get("slack_mode", SlackMode.HTTP)) == SlackMode.SOCKET
     way_in = "slack_app_token" if socket else "slack_signing_secret"
     agents = ("agents",) if purpose == Purpose.SERVE else ()

@@ -7,11 +7,13 @@ from engine.errors import (
     HoldshortError,
     InvalidAgentDefinitionError,
     InvalidResumeTokenError,
+    InvalidRuleError,
     InvalidRunStateError,
 )
 from engine.identity import Actor, Approvers, StandIn, Via, Vote
 from engine.lifecycle.answer import Recorded, validate_resume
 from engine.policy import PolicyContext, Verdict
+from engine.rules import Rule, RuleBook
 from engine.runs import Origin, Replay, Run, RunStatus
 from engine.tickets import (
     Allow,
@@ -39,6 +41,7 @@ __all__ = [
     "HoldshortError",
     "InvalidAgentDefinitionError",
     "InvalidResumeTokenError",
+    "InvalidRuleError",
     "InvalidRunStateError",
     "Origin",
     "PolicyContext",
@@ -47,6 +50,8 @@ __all__ = [
     "ResumeCommand",
     "ResumeTicket",
     "Risk",
+    "Rule",
+    "RuleBook",
     "Run",
     "RunEngine",
     "RunScope",

@@ -1,7 +1,7 @@
 """Agents: named definitions, checked when they are made and when an engine takes them."""
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any, Literal, Self, get_args
 
@@ -9,6 +9,7 @@ from engine.errors import InvalidAgentDefinitionError, UnknownAgentError
 from engine.identity import OWNER, Approvers
 from engine.ids import OpId, PersonId, RunId
 from engine.policy import Policy, PolicyContext, check_policy
+from engine.rules import Rule, RuleBook
 from engine.runs import Replay, Run
 from engine.schema import Json, digest_of
 from engine.tickets import Risk
@@ -17,6 +18,8 @@ Asks = Literal["together", "one_by_one", "first_only"]
 DEFAULT_APPROVAL_TIMEOUT = timedelta(hours=24)
 DEFAULT_TOOL_TIMEOUT = timedelta(minutes=10)
 DEFAULT_MAX_STEPS = 50
+DEFAULT_DENY_LIMIT = 2
+DEFAULT_TOOL_DENY_LIMIT = 5
 MAX_NAME = 64
 
 
@@ -125,6 +128,8 @@ class Agent:
             that returns them for each run.
         approvals: Per tool name ``"user"`` (always ask), ``"allow"``, ``"deny"``, or a function of
             the validated input and the PolicyContext that returns one of these words.
+        rules: Permission rules beside the approvals (``docs/rules.md``). Of all that speaks of a
+            call, rules and approvals, the strictest is the verdict.
         approvers: Who may decide, and how many of them it takes; the owner unless named.
         on_call: A function of the PolicyContext that returns the people who are on call just now,
             by id or e-mail. Asked whenever somebody decides; if it fails, nobody is let through.
@@ -133,11 +138,15 @@ class Agent:
             the model's order, each done before the next one asks. ``"first_only"``: the first
             asks, and the model is never seen to have proposed the others; it may ask again.
         approval_timeout: Silence for this long is a denial.
+        deny_limit: A call (tool and arguments) that people denied this often in a run is not asked
+            again: it is blocked, and the model told so. Silence counts. None: without end.
+        tool_deny_limit: The same for all calls of one tool together.
         notify: Name of the notifier; may be left out where the engine has just one.
         options: Per tool name, how it is run.
 
     Raises:
         InvalidAgentDefinitionError: on construction, saying what to do.
+        InvalidRuleError: on construction, if a rule is malformed.
 
     """
 
@@ -146,6 +155,7 @@ class Agent:
     instructions: str = ""
     tools: Sequence[ToolItem] | ToolFactory = ()
     approvals: Mapping[str, Policy] = field(default_factory=dict)
+    rules: Sequence[Rule | RuleBook] | RuleBook = ()
     approvers: Approvers | Sequence[str] = OWNER
     on_call: OnCall | None = None
     asks: Asks = "together"
@@ -153,6 +163,8 @@ class Agent:
     notify: str | None = None
     options: Mapping[str, ToolOptions] = field(default_factory=dict)
     max_steps: int = DEFAULT_MAX_STEPS
+    deny_limit: int | None = DEFAULT_DENY_LIMIT
+    tool_deny_limit: int | None = DEFAULT_TOOL_DENY_LIMIT
 
     def __post_init__(self) -> None:
         """Check everything that can be known before a run."""
@@ -162,6 +174,7 @@ class Agent:
             check_policy(tool, policy)
         if self.declared is not None:
             check_names(self, self.declared)
+        object.__setattr__(self, "rules", _read_books(self.name, self.rules))
         who = _read_approvers(self.name, self.approvers)
         if self.on_call is not None:
             who = who.model_copy(update={"on_call": True})
@@ -174,6 +187,15 @@ class Agent:
         if not isinstance(self.approvers, Approvers):
             raise TypeError("approvers are normalised when the Agent is made")
         return self.approvers
+
+    @property
+    def books(self) -> tuple[RuleBook, ...]:
+        """Return the rules as books: its own, and those it was put under."""
+        return _read_books(self.name, self.rules)
+
+    def under(self, book: RuleBook) -> Self:
+        """Return this agent under the rules of a book besides its own."""
+        return replace(self, rules=(*self.books, book))
 
     @property
     def declared(self) -> frozenset[str] | None:
@@ -289,10 +311,27 @@ def _check_limits(agent: Agent) -> None:
         )
     if agent.max_steps < 1:
         raise InvalidAgentDefinitionError(f"agent {agent.name!r}: max_steps must be at least 1")
+    for limit in (agent.deny_limit, agent.tool_deny_limit):
+        if limit is not None and limit < 1:
+            raise InvalidAgentDefinitionError(
+                f"agent {agent.name!r}: a deny limit is at least 1, or None for no limit"
+            )
     if agent.asks not in get_args(Asks):
         raise InvalidAgentDefinitionError(
             f"agent {agent.name!r}: asks is {agent.asks!r}; use one of {', '.join(get_args(Asks))}"
         )
+
+
+def _read_books(name: str, given: Sequence[Rule | RuleBook] | RuleBook) -> tuple[RuleBook, ...]:
+    listed = (given,) if isinstance(given, RuleBook) else tuple(given)
+    wrong = [one for one in listed if not isinstance(one, Rule | RuleBook)]
+    if wrong:
+        raise InvalidAgentDefinitionError(
+            f"agent {name!r}: rules hold {wrong[0]!r}; use Rule(...) or a RuleBook"
+        )
+    own = tuple(one for one in listed if isinstance(one, Rule))
+    books = tuple(one for one in listed if isinstance(one, RuleBook))
+    return (RuleBook(own, name=f"agent {name}"), *books) if own else books
 
 
 def _read_approvers(name: str, given: Approvers | Sequence[str]) -> Approvers:

@@ -32,6 +32,7 @@ from engine.lifecycle.edit import Edit
 from engine.lifecycle.end import cancel
 from engine.lifecycle.start import Started, StartRequest, start
 from engine.notices import NoticeWriter
+from engine.rules import Rule, tightening
 from engine.runs import Origin, Run, RunStatus
 from engine.schema import Json
 from engine.store import Page, RunFilter, Store
@@ -120,6 +121,7 @@ class RunEngine:
         concurrency_key: str = "",
         priority: int = 0,
         idempotency_key: str = "",
+        rules: Sequence[Rule] = (),
     ) -> Started:
         """Queue a run and return its id and ref; a repeat of the same key returns the same run.
 
@@ -134,16 +136,15 @@ class RunEngine:
             concurrency_key: At most one live run with this key goes on at a time.
             priority: Higher goes first.
             idempotency_key: Names this start; scoped by agent and concurrency key.
+            rules: Permission rules for this run, besides its agent's: they ask or deny.
 
         Raises:
-            UnknownAgentError: no agent has that name.
-            IdempotencyConflictError: the key was used for another request.
+            UnknownAgentError, IdempotencyConflictError, InvalidRuleError: nothing was started.
 
         """
-        definition = self.agents.get(agent)
         request = StartRequest(
             agent=agent,
-            snapshot=definition.snapshot,
+            snapshot=self.agents.get(agent).snapshot,
             notify=self._notify[agent],
             text=text,
             owner=PersonId(owner),
@@ -154,6 +155,7 @@ class RunEngine:
             concurrency_key=concurrency_key,
             priority=priority,
             key=idempotency_key,
+            rules=tightening(rules),
         )
         return await self._start(request)
 

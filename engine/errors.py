@@ -3,6 +3,7 @@
 HoldshortError
 ├── ConfigurationError              fix the code or the settings, then start again
 │   ├── InvalidAgentDefinitionError
+│   ├── InvalidRuleError
 │   ├── UnknownAgentError
 │   ├── StoreUnfitError
 │   ├── UnknownGroupError
@@ -54,6 +55,35 @@ class ConfigurationError(HoldshortError):
 
 class InvalidAgentDefinitionError(ConfigurationError):
     """An Agent, or the engine around it, is defined in a way that could not be run safely."""
+
+
+class InvalidRuleError(ConfigurationError):
+    """A permission rule is malformed.
+
+    ``rule`` names the rule, or the file where ``line`` says where in it; ``key`` and ``index`` are
+    the word of the rule that is at fault; ``column`` counts from 1, and is 0 where it is all of it.
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        *,
+        rule: str = "",
+        key: str = "",
+        index: int = 0,
+        line: int = 0,
+        column: int = 0,
+    ) -> None:
+        """Keep what is wrong and where."""
+        place = f"{rule}:{line}:{column}" if line else " ".join(filter(None, (rule, key)))
+        at = f", column {column}" if column and not line else ""
+        super().__init__(f"{place}{at}: {problem}" if place else problem)
+        self.problem = problem
+        self.rule = rule
+        self.key = key
+        self.index = index
+        self.line = line
+        self.column = column
 
 
 class UnknownAgentError(ConfigurationError):

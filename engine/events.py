@@ -24,13 +24,24 @@ class RunStarted(Frozen):
 
 
 class CallGated(Frozen):
-    """A call was proposed by the model and judged by its policy."""
+    """A call was proposed by the model and judged, by a rule if one is named."""
 
     kind: Literal["call_gated"] = "call_gated"
     call: CallId
     tool: str
     digest: str
     verdict: Verdict
+    rule: str = ""
+
+
+class CallTightened(Frozen):
+    """A call that was allowed, by its policy or a person, is so no longer: a rule says otherwise."""
+
+    kind: Literal["call_tightened"] = "call_tightened"
+    call: CallId
+    tool: str
+    verdict: Verdict
+    rule: str
 
 
 class CallRejected(Frozen):
@@ -48,6 +59,16 @@ class CallDropped(Frozen):
     kind: Literal["call_dropped"] = "call_dropped"
     call: CallId
     tool: str
+
+
+class CallNotAsked(Frozen):
+    """A call was blocked rather than asked: people had denied it, or its tool, often enough."""
+
+    kind: Literal["call_not_asked"] = "call_not_asked"
+    call: CallId
+    tool: str
+    digest: str
+    denials: int
 
 
 class TicketOpened(Frozen):
@@ -181,8 +202,10 @@ class RunCancelled(Frozen):
 Fact = Annotated[
     RunStarted
     | CallGated
+    | CallTightened
     | CallRejected
     | CallDropped
+    | CallNotAsked
     | TicketOpened
     | VoteCast
     | ArgumentsEdited

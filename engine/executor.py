@@ -14,10 +14,11 @@ from engine.errors import (
     StoreUnconfirmedError,
     UndecodableRecordError,
 )
-from engine.gate import Gate, question_in
+from engine.gate import Gate, LastLook, question_in, rule_books
 from engine.guard import describe_error
 from engine.ids import Moment, Surroundings
 from engine.journey import Journey, StoppedError, Transition
+from engine.lifecycle.denials import Patience
 from engine.lifecycle.draft import call_index
 from engine.lifecycle.end import carry_out_cancel, fail, finish
 from engine.lifecycle.execute import (
@@ -28,6 +29,7 @@ from engine.lifecycle.execute import (
     complete_late,
     operation,
     recover,
+    tighten,
     withhold,
 )
 from engine.lifecycle.propose import (
@@ -96,7 +98,8 @@ class Executor:
         agent = self._agents.get(journey.run.agent)
         try:
             async with self._shelf.open(agent, journey.scope()) as toolbox:
-                await _Advance(journey, agent, toolbox).run(stop)
+                last_look = LastLook(agent.name, rule_books(agent, journey.run), toolbox)
+                await _Advance(journey, agent, toolbox, last_look).run(stop)
         except StoreUnconfirmedError:
             # Known to have begun on one server only: the tool is not started.
             await journey.commit(withhold)
@@ -112,11 +115,13 @@ class _Advance:
     journey: Journey
     agent: Agent
     toolbox: Toolbox
+    last_look: LastLook
 
     @property
     def _asking(self) -> Asking:
         in_turn = self.agent.asks == "one_by_one"
-        return Asking(self.agent.who, self.agent.approval_timeout, in_turn)
+        patience = Patience(self.agent.deny_limit, self.agent.tool_deny_limit)
+        return Asking(self.agent.who, self.agent.approval_timeout, in_turn, patience)
 
     async def run(self, stop: asyncio.Event) -> None:
         await self.journey.commit(lambda run, moment: recover(run, self._asking, moment))
@@ -162,7 +167,7 @@ class _Advance:
             return
         proposal = Proposal(reply.response, reply.text, gated, usage)
         if self.agent.asks == "first_only":
-            proposal = _with_first_ask_only(proposal)
+            proposal = _with_first_ask_only(run, proposal, self._asking)
         await self.journey.commit(lambda run, moment: propose(run, proposal, self._asking, moment))
 
     async def _reply(self) -> ModelReply | None:
@@ -172,7 +177,7 @@ class _Advance:
             model=self.agent.model,
             instructions=self.agent.instructions,
             entries=read_entries(records),
-            tools=self.toolbox.definitions,
+            tools=[one for one in self.toolbox.definitions if not self._hidden(one.name)],
         )
         try:
             return await ask_model(question)
@@ -182,9 +187,15 @@ class _Advance:
             await self.journey.fail("model_failed", str(error))
             return None
 
+    def _hidden(self, tool: str) -> bool:
+        """Tell whether the model is not offered a tool: no call of it could ever run."""
+        return any(book.hides(self.agent.name, tool) for book in self.last_look.books)
+
     async def _work_off(self) -> None:
         """Run the next allowed call of the open batch."""
         await self.journey.load()
+        for one in self.journey.run.batch.calls if self.journey.run.batch else ():
+            await self.last_look.load(one, self.journey.arguments(one))
         call = _next(self.journey.run)
         if call is None and _has_more(self.journey.run):
             await self.journey.commit(self._proceed)
@@ -204,6 +215,9 @@ class _Advance:
         if call.tool not in self.toolbox.names:
             reason = f"the tool {call.tool} is no longer there"
             return lambda run, moment: block(run, call_id, reason, moment)
+        ruling = self.last_look.tightened(call)
+        if ruling is not None:
+            return lambda run, moment: tighten(run, call_id, ruling, self._asking, moment)
         now_is = self._fingerprint(call)
         if call.approval is not None and now_is != call.fingerprint:
             return lambda run, moment: ask_again(run, call_id, now_is, self._asking, moment)
@@ -269,8 +283,8 @@ def _has_more(run: Run) -> bool:
     return any(call.state is CallState.REQUESTED for call in calls)
 
 
-def _with_first_ask_only(proposal: Proposal) -> Proposal:
-    kept, dropped = first_ask_only(proposal.calls)
+def _with_first_ask_only(run: Run, proposal: Proposal, asking: Asking) -> Proposal:
+    kept, dropped = first_ask_only(run, proposal.calls, asking.patience)
     if not dropped:
         return proposal
     response = without_calls(proposal.response, [call_index(call) for call in dropped])

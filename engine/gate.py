@@ -2,8 +2,10 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
+
+import pydantic_core
 
 from engine.agents import Agent
 from engine.arguments import canonical_arguments
@@ -13,13 +15,17 @@ from engine.guard import clip, contained, kind_of
 from engine.ids import CallId
 from engine.lifecycle.propose import Gated, permission_digest
 from engine.model import ProposedCall
+from engine.patterns import HIDDEN
 from engine.policy import PolicyContext, Verdict, evaluate
 from engine.redaction import marked_secrets, mask, redact
-from engine.runs import Run, ToolCall
+from engine.rules import RuleBook, Ruling, judge, strictest
+from engine.runs import CallState, Run, ToolCall
+from engine.schema import Json
 from engine.tickets import Declared
 from engine.tools import Toolbox
 
 MAX_TITLE = 300
+_MAY_RUN_YET = frozenset({CallState.REQUESTED, CallState.AWAITING, CallState.ALLOWED})
 MAX_CALLS = 64
 _ONE_TOO_MANY = f"not looked at: one step may hold {MAX_CALLS} calls"
 
@@ -66,12 +72,13 @@ class Gate:
         except ToolCallError as error:
             return Gated(call=call, arguments=arguments, rejected=clip(str(error)))
         call = self.described(call, arguments, values)
-        if self.toolbox.asks(call.tool):
+        ruling = await self.ruling(call.tool, values)
+        if self.toolbox.asks(call.tool) and ruling.verdict is not Verdict.DENY:
             return Gated(call=call, arguments=arguments, asks=question_in(arguments))
-        verdict = await self.verdict(call.tool, values)
-        judged = call.model_copy(update={"verdict": verdict})
-        fields = self._fields(call.tool, arguments) if verdict is Verdict.ASK else ""
-        return Gated(call=judged, arguments=arguments, fields=fields)
+        said = {"verdict": ruling.verdict, "because": ruling.reason}
+        fields = self._fields(call.tool, arguments) if ruling.verdict is Verdict.ASK else ""
+        judged = call.model_copy(update=said)
+        return Gated(call=judged, arguments=arguments, rule=ruling.rule, fields=fields)
 
     def _fields(self, tool: str, arguments: str) -> str:
         """Return what of a call may be edited, as JSON; empty where nothing may."""
@@ -107,7 +114,23 @@ class Gate:
         hidden = redact(json.loads(arguments), marked).secrets
         return said.model_copy(update={"title": clip(mask(title, hidden)[:MAX_TITLE])})
 
-    async def verdict(self, tool: str, values: dict[str, object]) -> Verdict:
+    async def ruling(self, tool: str, values: dict[str, Any]) -> Ruling:
+        """Return the strictest word of rules and policy on these validated arguments.
+
+        A policy is not asked about what a rule denies.
+
+        Raises:
+            InvalidAgentDefinitionError: the policy answered with an unknown word.
+            Exception: whatever the policy raised.
+
+        """
+        books = rule_books(self.agent, self.run)
+        ruling = judge(books, self.agent.name, tool, plain(values))
+        if ruling.verdict is Verdict.DENY:
+            return ruling
+        return strictest([ruling, Ruling(await self._policy(tool, values))])
+
+    async def _policy(self, tool: str, values: dict[str, Any]) -> Verdict:
         """Return what the tool's policy says of these validated arguments.
 
         Raises:
@@ -127,6 +150,63 @@ class Gate:
             context=self.run.context,
         )
         return await evaluate(policy, values, context)
+
+
+@dataclass(slots=True)
+class LastLook:
+    """Holds allowed calls against the rules as they are now; it can only tighten.
+
+    Policies that are functions are not asked again: they were, once, about the call as it was then.
+    """
+
+    agent: str
+    books: tuple[RuleBook, ...]
+    toolbox: Toolbox
+    _values: dict[tuple[CallId, str], Json] = field(default_factory=dict)
+
+    async def load(self, call: ToolCall, arguments: str | None) -> None:
+        """Validate the arguments of a call that may run yet, for its rules to look at."""
+        if (
+            not self.books
+            or (call.id, call.digest) in self._values
+            or call.state not in _MAY_RUN_YET
+        ):
+            return
+        try:
+            self._values[call.id, call.digest] = plain(
+                await self.toolbox.check(call.tool, arguments or "{}")
+            )
+        except ToolCallError:
+            # They will not fit the tool either, which then says so itself.
+            self._values[call.id, call.digest] = json.loads(arguments or "{}")
+
+    def tightened(self, call: ToolCall) -> Ruling | None:
+        """Return the ruling that stops an allowed call; None where it may go on.
+
+        A person's approval satisfies a rule that asks, never one that denies.
+        """
+        values = self._values.get((call.id, call.digest), HIDDEN)
+        ruling = judge(self.books, self.agent, call.tool, values)
+        let = {Verdict.ALLOW} if call.approval is None else {Verdict.ALLOW, Verdict.ASK}
+        return None if ruling.verdict in let else ruling
+
+
+def rule_books(agent: Agent, run: Run) -> tuple[RuleBook, ...]:
+    """Return all the rules that a run of an agent is under."""
+    return (*agent.books, RuleBook(run.rules, name="run")) if run.rules else agent.books
+
+
+def plain(values: dict[str, Any]) -> Json:
+    """Return a call's validated input as JSON, for rules to look at: defaults are filled in.
+
+    What is secret, or has no JSON form, is hidden; rules then err towards stopping the call.
+    """
+    try:
+        text = pydantic_core.to_json(values, fallback=lambda _: HIDDEN, inf_nan_mode="strings")
+    except ValueError:
+        return HIDDEN
+    looked_at: Json = pydantic_core.from_json(text)
+    return looked_at
 
 
 def question_in(arguments: str) -> str:

@@ -41,7 +41,7 @@ class Recheck:
 
         Raises:
             InvalidArgumentsError: they do not fit the tool.
-            EditRefusedError: the tool's arguments are not to be edited, its policy denies the
+            EditRefusedError: the tool's arguments are not to be edited, policy or a rule denies the
                 call with these, or that could not be found out.
             TicketMismatchError: the tool is not any more what was asked for.
             UnknownAgentError: this process does not know the run's agent.
@@ -69,7 +69,7 @@ class Recheck:
             call = gate.described(_call(run, ticket), text, values)
             if call.fingerprint != ticket.fingerprint:
                 raise TicketMismatchError("fingerprint")
-            if await gate.verdict(tool, values) is Verdict.DENY:
+            if (await gate.ruling(tool, values)).verdict is Verdict.DENY:
                 raise EditRefusedError(EditFault.POLICY, tool)
             return Edit(text, call.digest, call.declared)
 

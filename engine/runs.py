@@ -9,6 +9,7 @@ from pydantic import model_validator
 from engine.identity import Via
 from engine.ids import ApprovalId, CallId, OpId, PersonId, Ref, RunId
 from engine.policy import Verdict
+from engine.rules import Rule
 from engine.schema import Frozen, Json
 from engine.tickets import UNDECLARED, Declared, Edited, ResumeTicket
 
@@ -54,7 +55,7 @@ class ToolCall(Frozen):
     """One call of a batch. Its arguments and its result are records of their own.
 
     ``approval`` is the ticket that let it run, if it had to ask; ``inquiry`` the last one that
-    asked what became of it.
+    asked what became of it. ``because`` is what the model is told where the verdict is DENY.
     """
 
     id: CallId
@@ -63,6 +64,7 @@ class ToolCall(Frozen):
     digest: str
     fingerprint: str = ""
     verdict: Verdict | None = None
+    because: str = ""
     state: CallState = CallState.REQUESTED
     replay: Replay = Replay.NEVER
     timeout_s: float = 0.0
@@ -135,6 +137,14 @@ class Refused(Frozen):
     count: int = 0
 
 
+class Denial(Frozen):
+    """How often people have denied one call (tool and arguments) in a run."""
+
+    tool: str
+    digest: str
+    count: int
+
+
 class Failure(Frozen):
     """Why a run failed: a stable code and a sentence."""
 
@@ -168,8 +178,10 @@ class Run(Frozen):
     batch: Batch | None = None
     tickets: tuple[ResumeTicket, ...] = ()
     refused: tuple[Refused, ...] = ()
+    denials: tuple[Denial, ...] = ()
     retries: int = 0
     usage: Usage = Usage()
+    rules: tuple[Rule, ...] = ()
     cancel: CancelRequest | None = None
     output: str | None = None
     failure: Failure | None = None

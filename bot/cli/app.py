@@ -10,7 +10,7 @@ from typing import Annotated, NoReturn
 import typer
 from typer.exceptions import TyperException
 
-from bot.cli import purge, runs, store
+from bot.cli import purge, rules, runs, store
 
 _PORT = 8786
 
@@ -25,6 +25,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(runs.app, name="runs")
+app.add_typer(rules.app, name="rules")
 app.add_typer(store.app, name="store")
 app.command()(purge.purge)
 

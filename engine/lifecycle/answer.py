@@ -19,6 +19,7 @@ from engine.errors import (
 from engine.events import VoteCast
 from engine.identity import SYSTEM, Actor, Claimant, Vote, judge
 from engine.ids import ApprovalId, Moment, PersonId, Ref, RunId
+from engine.lifecycle.denials import with_denial
 from engine.lifecycle.draft import Draft
 from engine.lifecycle.edit import Edit, put_edit
 from engine.lifecycle.propose import told
@@ -260,6 +261,7 @@ def _apply(draft: Draft, ticket: ResumeTicket, resolution: Resolution) -> None:
         case Allow():
             draft.move_call(call, CallCause.ALLOW)
         case Deny(reason=reason):
+            draft.set(denials=with_denial(draft.run.denials, call))
             draft.give_result(call, _blocked(call, reason), CallCause.DENY)
         case Answer(value=value):
             result = told(call, CallOutcome.SUCCEEDED, value)

@@ -4,12 +4,14 @@ from datetime import datetime, timedelta
 
 from engine.entries import CallOutcome, CallResult
 from engine.errors import InvalidRunStateError
-from engine.events import CallLost, CallStarted, CallWithheld
+from engine.events import CallLost, CallStarted, CallTightened, CallWithheld
 from engine.identity import SYSTEM, Approvers
 from engine.ids import ApprovalId, CallId, Moment, OpId, TokenId, place_of
 from engine.lifecycle.draft import Draft
 from engine.lifecycle.propose import Asking, open_permission, park_if_asking, told
 from engine.lifecycle.table import CallCause
+from engine.policy import Verdict
+from engine.rules import Ruling
 from engine.runs import CallState, Replay, Run, ToolCall
 from engine.store import Change, ClaimEffect
 from engine.tickets import OutcomeUnknown, Resolution, ResumeTicket, Settle
@@ -118,6 +120,23 @@ def ask_again(
     waiting = draft.move_call(call, CallCause.RE_ASK, fingerprint=fingerprint)
     open_permission(draft, waiting, asking)
     return park_if_asking(draft)
+
+
+def tighten(run: Run, call_id: CallId, ruling: Ruling, asking: Asking, moment: Moment) -> Change:
+    """Return the Change for an allowed call that a rule now denies, or wants a person asked for."""
+    draft = Draft(run, moment)
+    call = draft.batch.call(call_id)
+    draft.note(
+        CallTightened(call=call_id, tool=call.tool, verdict=ruling.verdict, rule=ruling.rule)
+    )
+    if ruling.verdict is Verdict.ASK:
+        waiting = draft.move_call(call, CallCause.RE_ASK, verdict=Verdict.ASK)
+        open_permission(draft, waiting, asking)
+        return park_if_asking(draft)
+    text = f"blocked: {ruling.reason or 'policy no longer allows this call'}"
+    draft.give_result(call, told(call, CallOutcome.DENIED, text), CallCause.CANCEL)
+    draft.settle()
+    return draft.change(ClaimEffect.KEEP)
 
 
 def _ask_what_happened(draft: Draft, call: ToolCall, approvers: Approvers) -> None:

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from engine.entries import CallOutcome, CallResult, RecordKind
-from engine.events import CallDropped, CallGated, CallRejected
+from engine.events import CallDropped, CallGated, CallNotAsked, CallRejected
 from engine.identity import Approvers
 from engine.ids import ApprovalId, CallId, Moment, TokenId, place_of
+from engine.lifecycle.denials import ENDLESS, Enough, Patience, enough
 from engine.lifecycle.draft import Draft, call_index
 from engine.lifecycle.table import CallCause, RunCause
 from engine.policy import Verdict
@@ -25,13 +26,15 @@ class Gated:
     """One proposed call after the gate, in the model's order.
 
     Exactly one of these holds: it was ``rejected`` before its policy, it ``asks`` a person a
-    question, or its policy gave ``call.verdict``. ``fields`` is what may be edited of it, as JSON.
+    question, or policy and rules gave ``call.verdict``; ``rule`` names the rule that did.
+    ``fields`` is what may be edited of the call, as JSON.
     """
 
     call: ToolCall
     arguments: str
     rejected: str = ""
     asks: str | None = None
+    rule: str = ""
     fields: str = ""
 
 
@@ -40,11 +43,13 @@ class Asking:
     """How this agent asks: whom, and for how long silence is not yet a denial.
 
     ``in_turn``: the calls of a step are gone through one after another, each done before the next.
+    ``patience``: how many denials are enough.
     """
 
     approvers: Approvers
     timeout: timedelta
     in_turn: bool = False
+    patience: Patience = ENDLESS
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +100,17 @@ def proceed(run: Run, prompts: Mapping[CallId, str], asking: Asking, moment: Mom
     return park_if_asking(draft)
 
 
-def first_ask_only(gated: Sequence[Gated]) -> tuple[tuple[Gated, ...], tuple[ToolCall, ...]]:
+def first_ask_only(
+    run: Run, gated: Sequence[Gated], patience: Patience
+) -> tuple[tuple[Gated, ...], tuple[ToolCall, ...]]:
     """Return the calls without those that ask after the first that asks, and these."""
-    asking = [g for g in gated if not g.rejected and (g.asks is not None or _must_ask(g.call))]
+    asking = [
+        g
+        for g in gated
+        if not g.rejected
+        and (g.asks is not None or _must_ask(g.call))
+        and enough(run, g.call, patience) is None
+    ]
     later = {g.call.id for g in asking[1:]}
     kept = tuple(g for g in gated if g.call.id not in later)
     return kept, tuple(g.call for g in asking[1:])
@@ -136,7 +149,15 @@ def _judged(draft: Draft, gated: Gated) -> None:
         draft.give_result(call, result, CallCause.REJECT)
         return
     verdict = call.verdict or Verdict.ASK
-    draft.note(CallGated(call=call.id, tool=call.tool, digest=call.digest, verdict=verdict))
+    draft.note(
+        CallGated(
+            call=call.id,
+            tool=call.tool,
+            digest=call.digest,
+            verdict=verdict,
+            rule=gated.rule,
+        )
+    )
 
 
 def _go_through(draft: Draft, prompts: Mapping[CallId, str], asking: Asking) -> None:
@@ -153,7 +174,10 @@ def _must_ask(call: ToolCall) -> bool:
 
 
 def _move_on(draft: Draft, call: ToolCall, prompt: str | None, asking: Asking) -> None:
-    if prompt is not None:
+    asks = prompt is not None or _must_ask(call)
+    if asks and (worn := enough(draft.run, call, asking.patience)) is not None:
+        _not_asked(draft, call, worn)
+    elif prompt is not None:
         waiting = draft.move_call(call, CallCause.ASK)
         target = RemoteInput(call=call.id, tool=call.tool, prompt=prompt)
         _open(draft, waiting, target, question_digest(prompt), asking)
@@ -162,8 +186,14 @@ def _move_on(draft: Draft, call: ToolCall, prompt: str | None, asking: Asking) -
     elif call.verdict is Verdict.ALLOW:
         draft.move_call(call, CallCause.ALLOW)
     else:
-        blocked = told(call, CallOutcome.DENIED, "blocked: policy does not allow this call")
+        why = call.because or "policy does not allow this call"
+        blocked = told(call, CallOutcome.DENIED, f"blocked: {why}")
         draft.give_result(call, blocked, CallCause.DENY)
+
+
+def _not_asked(draft: Draft, call: ToolCall, why: Enough) -> None:
+    draft.note(CallNotAsked(call=call.id, tool=call.tool, digest=call.digest, denials=why.denials))
+    draft.give_result(call, told(call, CallOutcome.DENIED, why.told), CallCause.DENY)
 
 
 def told(call: ToolCall, outcome: CallOutcome, text: str) -> CallResult:

@@ -13,6 +13,7 @@ _OF_THE_CALL = {
     "digest",
     "fingerprint",
     "verdict",
+    "because",
     "replay",
     "timeout_s",
     "declared",

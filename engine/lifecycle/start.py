@@ -6,6 +6,7 @@ from engine.entries import RecordKind, UserInput
 from engine.events import RunStarted
 from engine.ids import Moment, PersonId, Ref, RunId, place_of
 from engine.lifecycle.draft import Draft
+from engine.rules import Rule
 from engine.runs import Origin, Run, RunStatus
 from engine.schema import Frozen, Json, canonical_json, digest_of
 from engine.store import Change, KeyRecord
@@ -27,6 +28,7 @@ class StartRequest:
     concurrency_key: str = ""
     priority: int = 0
     key: str = ""
+    rules: tuple[Rule, ...] = ()
 
 
 class Started(Frozen):
@@ -63,6 +65,7 @@ def _new_run(request: StartRequest, run_id: RunId, moment: Moment) -> Run:
         priority=request.priority,
         trace=moment.ids.new("trc"),
         attempt=moment.ids.new("att"),
+        rules=request.rules,
         created_at=moment.now,
         updated_at=moment.now,
         entry_count=1,
@@ -72,6 +75,7 @@ def _new_run(request: StartRequest, run_id: RunId, moment: Moment) -> Run:
 def _key_record(request: StartRequest, run: Run) -> KeyRecord | None:
     if not request.key:
         return None
+    rules = [canonical_json(rule.model_dump(mode="json")) for rule in request.rules]
     body = digest_of(
         "start",
         request.agent,
@@ -80,6 +84,7 @@ def _key_record(request: StartRequest, run: Run) -> KeyRecord | None:
         request.requester,
         canonical_json(request.context),
         request.conversation,
+        *rules,
     )
     return KeyRecord(
         scope=f"start:{request.agent}:{request.concurrency_key}",

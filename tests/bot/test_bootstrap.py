@@ -13,6 +13,7 @@ from engine import Agent, Allow, InvalidAgentDefinitionError
 from engine.errors import (
     DeliveryError,
     DirectoryUnavailableError,
+    InvalidRuleError,
     NotAllowedError,
     Refusal,
     StoreVersionError,
@@ -117,6 +118,21 @@ async def test_a_terminal_needs_no_slack_and_delivers_nothing() -> None:
         assert run.notify == "slack"
         with pytest.raises(DeliveryError):
             await runtime.engine.courier._notifiers["slack"].show(None, None)  # type: ignore[arg-type]
+
+
+async def test_every_agent_is_under_the_rules_of_the_house(tmp_path: Path) -> None:
+    file = tmp_path / "house.toml"
+    file.write_text('[[rule]]\nid = "never"\nverdict = "deny"\ntool = "*"\n')
+    settings = terminal(rules=str(file))
+    async with open_runtime(settings, agents=[deployer(Ledger())]) as runtime:
+        (agent,) = runtime.engine.agents
+        assert [rule.name for book in agent.books for rule in book.rules] == ["never"]
+
+    file.write_text("rule = 1")
+    with pytest.raises(InvalidRuleError, match=r"^house.toml:1:1: "):
+        await open_runtime(settings, agents=[deployer(Ledger())]).__aenter__()
+    async with open_runtime(settings, agents=()) as runtime:
+        assert list(runtime.engine.agents) == []
 
 
 async def test_what_is_answered_in_a_terminal_is_served_by_the_other_process(

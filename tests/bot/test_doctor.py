@@ -179,6 +179,15 @@ async def test_two_agents_of_one_name_are_a_failure(given: Set, tmp_path: Path) 
     assert "two agents are named 'a'" in await failure("agents")
 
 
+async def test_the_rules_are_read_and_faults_told(given: Set, tmp_path: Path) -> None:
+    (tmp_path / "rules.toml").write_text("[[rule]]\nverdict = 'deny'\ntool = 'x'\n")
+    given(HOLDSHORT_RULES=str(tmp_path / "rules.toml"))
+    said = [one.text for one in await examine() if one.check == "rules"]
+    assert said == ["1 rule in rules.toml; what none matches: allow"]
+    (tmp_path / "rules.toml").write_text("default = 'maybe'")
+    assert "rules.toml:1:1: default is 'maybe'" in await failure("rules")
+
+
 async def test_no_agents_at_all_are_a_failure(given: Set, tmp_path: Path) -> None:
     given(HOLDSHORT_AGENTS=write_agents(tmp_path, "none"))
 

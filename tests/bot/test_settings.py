@@ -55,6 +55,7 @@ def test_everything_is_read_from_its_variable(monkeypatch: pytest.MonkeyPatch) -
         HOLDSHORT_PORT="80",
         HOLDSHORT_OPERATOR="U1",
         HOLDSHORT_AGENTS="a:b, c.d:e",
+        HOLDSHORT_RULES="/srv/rules.toml",
         SLACK_SIGNING_SECRET="one-of-two-5f2c, two-of-two-81ab",
     )
 
@@ -66,6 +67,7 @@ def test_everything_is_read_from_its_variable(monkeypatch: pytest.MonkeyPatch) -
     assert read.slack_api_url == "http://127.0.0.1:1/api/"
     assert (read.slack_channel, read.host, read.port, read.operator) == ("C1", "::1", 80, "U1")
     assert read.agents == ("a:b", "c.d:e")
+    assert read.rules == "/srv/rules.toml"
     signing = [one.get_secret_value() for one in read.slack_signing_secret]
     assert signing == ["one-of-two-5f2c", "two-of-two-81ab"]
 

@@ -58,6 +58,7 @@ OF_THE_CALL: dict[str, Json] = {
     "digest": "0" * 64,
     "fingerprint": "another",
     "verdict": "allow",
+    "because": "another",
     "state": "allowed",
     "replay": "safe",
     "timeout_s": 1.0,

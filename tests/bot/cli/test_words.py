@@ -18,8 +18,10 @@ from engine.events import (
     CallFinished,
     CallGated,
     CallLost,
+    CallNotAsked,
     CallRejected,
     CallStarted,
+    CallTightened,
     CallWithheld,
     CancelRequested,
     Fact,
@@ -63,6 +65,22 @@ FACTS: Sequence[tuple[Fact, str]] = [
     (
         CallGated(call=CALL, tool=TOOL, digest="9f2c1a04" * 8, verdict=Verdict.ASK),
         "deploy needs a person (args 9f2c1a04)",
+    ),
+    (
+        CallGated(call=CALL, tool=TOOL, digest="9f2c" * 16, verdict=Verdict.DENY, rule="no-prod"),
+        "deploy is denied by the rule no-prod (args 9f2c9f2c)",
+    ),
+    (
+        CallTightened(call=CALL, tool=TOOL, verdict=Verdict.ASK, rule="r:3"),
+        "deploy needs a person after all, by the rule r:3",
+    ),
+    (
+        CallTightened(call=CALL, tool=TOOL, verdict=Verdict.DENY, rule="r:3"),
+        "deploy is denied after all, by the rule r:3",
+    ),
+    (
+        CallNotAsked(call=CALL, tool=TOOL, digest="", denials=2),
+        "deploy was not asked: denied 2 times in this run",
     ),
     (
         CallRejected(call=CALL, tool=TOOL, reason="no version"),

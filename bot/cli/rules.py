@@ -1,0 +1,34 @@
+"""``holdshort rules``: list the permission rules, and say what they make of a call."""
+
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    help="List the permission rules; check what they say of a call.",
+    invoke_without_command=True,
+    rich_markup_mode=None,
+)
+
+
+@app.callback()
+def list_(context: typer.Context) -> None:
+    """List the rules of HOLDSHORT_RULES, and of the agents if HOLDSHORT_AGENTS names any."""
+    if context.invoked_subcommand is None:
+        from bot.cli.ruling import list_rules
+
+        list_rules()
+
+
+@app.command()
+def check(
+    tool: Annotated[str, typer.Argument(help="The tool's name.")],
+    arguments: Annotated[
+        str, typer.Argument(help="The call's arguments, with defaults.", metavar="JSON")
+    ] = "{}",
+    agent: Annotated[str, typer.Option(help="Of which agent; with its own rules.")] = "",
+) -> None:
+    """Say which rule decides about a call, and why; ends with 0 allow, 3 ask, 4 deny."""
+    from bot.cli.ruling import check_call
+
+    raise typer.Exit(check_call(tool, arguments, agent))

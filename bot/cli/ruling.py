@@ -1,0 +1,107 @@
+"""What the permission rules are, and which of them decides about a call."""
+
+import json
+from collections.abc import Iterator
+
+import typer
+
+from bot.bootstrap import load_agents
+from bot.cli.screen import Screen
+from bot.house_rules import house_rules, under_house_rules
+from bot.settings import Purpose, Settings, SettingsError, read_settings
+from engine import Agent, RuleBook, Verdict
+from engine.agents import AgentRegistry
+from engine.arguments import canonical_arguments
+from engine.errors import ToolCallError
+from engine.policy import read_verdict
+from engine.rules import Finding, Ruling, judge, strictest
+from engine.schema import Json
+
+STATUS = {Verdict.ALLOW: 0, Verdict.ASK: 3, Verdict.DENY: 4}
+_POLICY = "the agent's own policy"
+
+
+def list_rules() -> None:
+    """Print every rule there is, and each book's default."""
+    screen = Screen()
+    books = list(_all_books(read_settings(Purpose.LOOK)))
+    rows = [
+        (rule.verdict, rule.name, rule.agent, rule.tool, " and ".join(rule.when), rule.where)
+        for book in books
+        for rule in book.rules
+    ]
+    if rows:
+        screen.table(("VERDICT", "RULE", "AGENT", "TOOL", "WHEN", "PLACE"), rows)
+    for book in books:
+        screen.line(f"Whatever no rule of {book.name} matches: {book.default.value}.")
+    if not books:
+        screen.line("No rules.")
+
+
+def check_call(tool: str, arguments: str, agent_name: str) -> int:
+    """Print what the rules make of a call, and return the exit status that says the same.
+
+    Raises:
+        ConfigurationError: there are no rules to check it by, or something is malformed.
+
+    """
+    values = _read_arguments(arguments)
+    settings = read_settings(Purpose.LOOK)
+    agent = _agent(settings, agent_name) if agent_name else None
+    books = agent.books if agent else tuple(_house(settings))
+    word = agent.approvals.get(tool) if agent else None
+    rulings = [judge(books, agent_name, tool, values)]
+    if isinstance(word, str):
+        rulings.append(Ruling(read_verdict(word), _POLICY))
+    ruling = strictest(rulings)
+    screen = Screen()
+    screen.line(_told(ruling), "bold")
+    for book in books:
+        for finding in book.explain(agent_name, tool, values):
+            screen.line(f"  {_told_finding(finding)}")
+    if callable(word):
+        screen.line(f"  {_POLICY} is a function: it is asked when the call is made")
+    if any(book.hides(agent_name, tool) for book in books):
+        screen.line("  no call of this tool could ever run: the model is not offered it")
+    return STATUS[ruling.verdict]
+
+
+def _told(ruling: Ruling) -> str:
+    by = f", by {ruling.rule}" if ruling.rule else ": no rule says otherwise"
+    why = f" ({ruling.reason})" if ruling.reason else ""
+    return f"{ruling.verdict.value}{by}{why}"
+
+
+def _told_finding(finding: Finding) -> str:
+    rule = finding.rule
+    place = f" ({rule.where})" if rule.id and rule.where else ""
+    stands = f"misses: {'; '.join(finding.misses)}" if finding.misses else "matches"
+    return f"{rule.verdict} {rule.name}{place} {stands}"
+
+
+def _read_arguments(text: str) -> Json:
+    try:
+        values: Json = json.loads(canonical_arguments(text))
+    except ToolCallError as error:
+        raise typer.BadParameter(str(error), param_hint="JSON") from error
+    return values
+
+
+def _agent(settings: Settings, name: str) -> Agent:
+    known = under_house_rules(load_agents(settings.agents), settings)
+    return AgentRegistry(known).get(name)
+
+
+def _house(settings: Settings) -> Iterator[RuleBook]:
+    book = house_rules(settings)
+    if book is None:
+        raise SettingsError(["HOLDSHORT_RULES is not set: name a file of rules, or --agent"])
+    yield book
+
+
+def _all_books(settings: Settings) -> Iterator[RuleBook]:
+    house = house_rules(settings)
+    if house is not None:
+        yield house
+    for agent in load_agents(settings.agents):
+        yield from agent.books
