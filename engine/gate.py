@@ -72,7 +72,7 @@ class Gate:
         except ToolCallError as error:
             return Gated(call=call, arguments=arguments, rejected=clip(str(error)))
         call = self.described(call, arguments, values)
-        ruling = await self.ruling(call.tool, values)
+        ruling = await self.ruling(call.tool, arguments, values)
         if self.toolbox.asks(call.tool) and ruling.verdict is not Verdict.DENY:
             return Gated(call=call, arguments=arguments, asks=question_in(arguments))
         said = {"verdict": ruling.verdict, "because": ruling.reason}
@@ -114,8 +114,8 @@ class Gate:
         hidden = redact(json.loads(arguments), marked).secrets
         return said.model_copy(update={"title": clip(mask(title, hidden)[:MAX_TITLE])})
 
-    async def ruling(self, tool: str, values: dict[str, Any]) -> Ruling:
-        """Return the strictest word of rules and policy on these validated arguments.
+    async def ruling(self, tool: str, arguments: str, values: dict[str, Any]) -> Ruling:
+        """Return the strictest word of rules and policy on these arguments and their validated values.
 
         A policy is not asked about what a rule denies.
 
@@ -125,7 +125,8 @@ class Gate:
 
         """
         books = rule_books(self.agent, self.run)
-        ruling = judge(books, self.agent.name, tool, plain(values))
+        look = look_at(self.toolbox, tool, arguments, values)
+        ruling = judge(books, self.agent.name, tool, look.values, look.given)
         if ruling.verdict is Verdict.DENY:
             return ruling
         return strictest([ruling, Ruling(await self._policy(tool, values))])
@@ -152,6 +153,20 @@ class Gate:
         return await evaluate(policy, values, context)
 
 
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A call's arguments as rules look at them.
+
+    Attributes:
+        values: As the tool gets them: checked, and with its defaults.
+        given: The same, and what was given under other names: aliases, fields that the tool drops.
+
+    """
+
+    values: Json
+    given: Json = None
+
+
 @dataclass(slots=True)
 class LastLook:
     """Holds allowed calls against the rules as they are now; it can only tighten.
@@ -162,31 +177,32 @@ class LastLook:
     agent: str
     books: tuple[RuleBook, ...]
     toolbox: Toolbox
-    _values: dict[tuple[CallId, str], Json] = field(default_factory=dict)
+    _looks: dict[tuple[CallId, str], Look] = field(default_factory=dict)
 
     async def load(self, call: ToolCall, arguments: str | None) -> None:
         """Validate the arguments of a call that may run yet, for its rules to look at."""
         if (
             not self.books
-            or (call.id, call.digest) in self._values
+            or (call.id, call.digest) in self._looks
             or call.state not in _MAY_RUN_YET
         ):
             return
+        text = arguments or "{}"
         try:
-            self._values[call.id, call.digest] = plain(
-                await self.toolbox.check(call.tool, arguments or "{}")
-            )
+            values = await self.toolbox.check(call.tool, text)
+            look = look_at(self.toolbox, call.tool, text, values)
         except ToolCallError:
             # They will not fit the tool either, which then says so itself.
-            self._values[call.id, call.digest] = json.loads(arguments or "{}")
+            look = Look(json.loads(text))
+        self._looks[call.id, call.digest] = look
 
     def tightened(self, call: ToolCall) -> Ruling | None:
         """Return the ruling that stops an allowed call; None where it may go on.
 
         A person's approval satisfies a rule that asks, never one that denies.
         """
-        values = self._values.get((call.id, call.digest), HIDDEN)
-        ruling = judge(self.books, self.agent, call.tool, values)
+        look = self._looks.get((call.id, call.digest), Look(HIDDEN))
+        ruling = judge(self.books, self.agent, call.tool, look.values, look.given)
         let = {Verdict.ALLOW} if call.approval is None else {Verdict.ALLOW, Verdict.ASK}
         return None if ruling.verdict in let else ruling
 
@@ -194,6 +210,26 @@ class LastLook:
 def rule_books(agent: Agent, run: Run) -> tuple[RuleBook, ...]:
     """Return all the rules that a run of an agent is under."""
     return (*agent.books, RuleBook(run.rules, name="run")) if run.rules else agent.books
+
+
+def look_at(toolbox: Toolbox, tool: str, arguments: str, values: dict[str, Any]) -> Look:
+    """Return a call as rules look at it: by the names that people and the model are shown."""
+    found = plain(values)
+    sole = toolbox.sole(tool)
+    fields = found.get(sole) if sole and isinstance(found, dict) else None
+    # The fields of a function's one model stand on top there; its parameter's name is kept beside.
+    named = {sole: fields, **fields} if isinstance(fields, dict) else found
+    return Look(named, _with_given(named, json.loads(arguments)))
+
+
+def _with_given(values: Json, given: Json) -> Json:
+    """Return values with what else was given: under names that the tool knows them not by."""
+    if isinstance(values, dict) and isinstance(given, dict):
+        shared = {name: _with_given(values[name], given[name]) for name in values.keys() & given}
+        return {**given, **values, **shared}
+    if isinstance(values, list) and isinstance(given, list) and len(values) == len(given):
+        return [_with_given(*pair) for pair in zip(values, given, strict=True)]
+    return values
 
 
 def plain(values: dict[str, Any]) -> Json:

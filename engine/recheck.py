@@ -69,7 +69,7 @@ class Recheck:
             call = gate.described(_call(run, ticket), text, values)
             if call.fingerprint != ticket.fingerprint:
                 raise TicketMismatchError("fingerprint")
-            if (await gate.ruling(tool, values)).verdict is Verdict.DENY:
+            if (await gate.ruling(tool, text, values)).verdict is Verdict.DENY:
                 raise EditRefusedError(EditFault.POLICY, tool)
             return Edit(text, call.digest, call.declared)
 
