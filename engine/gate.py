@@ -71,7 +71,7 @@ class Gate:
             values = await self.toolbox.check(proposed.tool, arguments)
         except ToolCallError as error:
             return Gated(call=call, arguments=arguments, rejected=clip(str(error)))
-        call = self.described(call, arguments, values)
+        call = await self.described(call, arguments)
         ruling = await self.ruling(call.tool, arguments, values)
         if self.toolbox.asks(call.tool) and ruling.verdict is not Verdict.DENY:
             return Gated(call=call, arguments=arguments, asks=question_in(arguments))
@@ -87,7 +87,7 @@ class Gate:
         fields = read_fields(self.toolbox.schema(tool), json.loads(arguments))
         return FIELDS.dump_json(fields, exclude_defaults=True).decode() if fields else ""
 
-    def described(self, call: ToolCall, arguments: str, values: dict[str, Any]) -> ToolCall:
+    async def described(self, call: ToolCall, arguments: str) -> ToolCall:
         """Return a call with its digest and all that its tool declares of these arguments."""
         option = self.agent.option(call.tool)
         return call.model_copy(
@@ -96,17 +96,19 @@ class Gate:
                 "fingerprint": self.toolbox.fingerprint(call.tool, option.version),
                 "replay": option.replay,
                 "timeout_s": option.timeout.total_seconds(),
-                "declared": self._declared(call.tool, arguments, values),
+                "declared": await self._declared(call.tool, arguments),
             }
         )
 
-    def _declared(self, tool: str, arguments: str, values: dict[str, Any]) -> Declared:
+    async def _declared(self, tool: str, arguments: str) -> Declared:
         option = self.agent.option(tool)
         marked = marked_secrets(self.toolbox.schema(tool), json.loads(arguments))
         said = Declared(risk=option.danger, secrets=marked)
         if option.describe is None:
             return said
         try:
+            # Values of its own: what it does to them must not be seen by rules and policies.
+            values = await self.toolbox.check(tool, arguments)
             with contained():
                 title = str(option.describe(values))
         except Exception as error:  # noqa: BLE001 - a card without a title beats no card
@@ -129,10 +131,12 @@ class Gate:
         ruling = judge(books, self.agent.name, tool, look.values, look.given)
         if ruling.verdict is Verdict.DENY:
             return ruling
-        return strictest([ruling, Ruling(await self._policy(tool, values))])
+        return strictest([ruling, Ruling(await self._policy(tool, arguments))])
 
-    async def _policy(self, tool: str, values: dict[str, Any]) -> Verdict:
-        """Return what the tool's policy says of these validated arguments.
+    async def _policy(self, tool: str, arguments: str) -> Verdict:
+        """Return what the tool's policy says of these arguments, validated anew.
+
+        Whoever looked at them before may have used them up: an ``Iterable`` is read once.
 
         Raises:
             InvalidAgentDefinitionError: the policy answered with an unknown word.
@@ -150,6 +154,7 @@ class Gate:
             requester=self.run.requester,
             context=self.run.context,
         )
+        values = await self.toolbox.check(tool, arguments) if callable(policy) else {}
         return await evaluate(policy, values, context)
 
 

@@ -4,6 +4,7 @@ What runs, and what an approval is bound to, is never touched: only what is abou
 the secret itself is taken out of a longer text, so that nobody can hide a command beside it.
 """
 
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -66,10 +67,16 @@ class Redacted:
 
 def mask(text: str, secrets: Iterable[str] = ()) -> str:
     """Return a text without what looks like a secret, and without these; the rest is as it was."""
-    known = sorted({one for one in secrets if len(one) >= _SHORTEST}, key=len, reverse=True)
-    for one in known:
-        text = text.replace(one, _stand_in(len(one)))
+    known = {form: one for one in secrets if len(one) >= _SHORTEST for form in _forms(one)}
+    for form in sorted(known, key=len, reverse=True):
+        text = text.replace(form, _stand_in(len(known[form])))
     return SECRET.sub(lambda found: _stand_in(len(found[0])), text)
+
+
+def _forms(secret: str) -> tuple[str, ...]:
+    """Return a secret as it may be spelled: as it is, in JSON, and in Python's quotes."""
+    spelled = (json.dumps(secret, ensure_ascii=ascii_only) for ascii_only in (False, True))
+    return (secret, *(one[1:-1] for one in spelled), repr(secret)[1:-1])
 
 
 def _stand_in(size: int) -> str:
@@ -206,8 +213,8 @@ class _Redaction:
 
     def _hide(self, value: Json, at: str) -> Json:
         self.hidden.append(at)
-        if isinstance(value, str):
-            self.secrets.append(value)
+        if isinstance(value, int | float | str) and not isinstance(value, bool):
+            self.secrets.append(str(value))
         return HIDDEN
 
 

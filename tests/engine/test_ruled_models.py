@@ -1,12 +1,13 @@
 """Rules, cards and secrets of tools whose arguments are models: by the names that people are shown."""
 
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
 import pytest
 from pydantic import AliasChoices, BaseModel, Field, SecretStr
 from pydantic_ai.toolsets import FunctionToolset
 
-from engine import Agent, Allow
+from engine import Agent, Allow, ToolOptions
 from engine.agents import ToolItem
 from engine.errors import InvalidArgumentsError
 from engine.events import CallGated, CallRejected, CallTightened
@@ -30,7 +31,7 @@ class Order(BaseModel):
 
     env: str = "prod"
     hosts: list[str] = []
-    sender: str = Field(default="", validation_alias=AliasChoices("from", "by"))
+    sender: str = Field(default="", validation_alias=AliasChoices("from", "by"))  # type: ignore[pydantic-alias]
     key: SecretStr = SecretStr("")
 
 
@@ -39,7 +40,7 @@ def one(order: Order) -> str:
     return f"deployed to {order.env}"
 
 
-def two(order: Order, when: Annotated[str, Field(alias="at")] = "now") -> str:
+def two(order: Order, when: Annotated[str, Field(validation_alias="at")] = "now") -> str:
     """Deploy an order at a time."""
     return f"deployed to {order.env} {when}"
 
@@ -130,7 +131,7 @@ async def test_the_last_look_knows_arguments_by_their_names_too() -> None:
     assert tightened.rule == "r"
 
 
-WRAPPED = {"order": {"env": "prod", "key": "hunter2222"}}
+WRAPPED: dict[str, Any] = {"order": {"env": "prod", "key": "hunter2222"}}
 
 
 @pytest.mark.parametrize("prefix", ["", "ops"])
@@ -154,7 +155,37 @@ async def test_an_edit_may_not_wrap_the_fields_of_a_model_either() -> None:
     on, run = await started(one, {"env": "dev"}, approvals={"one": "user"})
     token = on.token(run.id, run.tickets[0].approval)
     with pytest.raises(InvalidArgumentsError):
-        await on.engine.resume(token, Allow(arguments=dict(WRAPPED)), actor=person(ALICE))
+        await on.engine.resume(token, Allow(arguments=WRAPPED), actor=person(ALICE))
+
+
+def used_up(values: Any) -> str:
+    """Describe a call, and leave nothing of its values."""
+    told = f"mail {list(values['to'])}"
+    values.clear()
+    return told
+
+
+async def test_rules_policies_and_a_tools_own_words_each_see_all_of_what_is_read_only_once() -> (
+    None
+):
+    def mail(to: Iterable[str]) -> str:
+        return f"to {list(to)}"
+
+    seen: list[Any] = []
+
+    def policy(values: Mapping[str, Any], _context: object) -> str:
+        seen.append(list(values["to"]))
+        return "ask"
+
+    told: dict[str, Any] = {"options": {"mail": ToolOptions(describe=used_up)}}
+    rules = book("deny", 'to[*] = "eve"')
+    on, run = await started(mail, {"to": ["eve"]}, rules=rules, **told)
+    (gated,) = await facts(on, run, CallGated)
+    assert gated.verdict is Verdict.DENY
+
+    _, run = await started(mail, {"to": ["ann"]}, rules=rules, approvals={"mail": policy}, **told)
+    assert seen == [["ann"]]
+    assert run.tickets[0].declared.title == "mail ['ann']"
 
 
 async def test_a_field_that_has_the_name_of_its_parameter_is_a_field() -> None:
