@@ -17,7 +17,7 @@ from engine.lifecycle.propose import Gated, permission_digest
 from engine.model import ProposedCall
 from engine.patterns import HIDDEN
 from engine.policy import PolicyContext, Verdict, evaluate
-from engine.redaction import marked_secrets, mask, redact
+from engine.redaction import marked_secrets, mask, misnamed_secrets, redact, secrets_in
 from engine.rules import RuleBook, Ruling, judge, strictest
 from engine.runs import CallState, Run, ToolCall
 from engine.schema import Json
@@ -71,7 +71,7 @@ class Gate:
             values = await self.toolbox.check(proposed.tool, arguments)
         except ToolCallError as error:
             return Gated(call=call, arguments=arguments, rejected=clip(str(error)))
-        call = await self.described(call, arguments)
+        call = await self.described(call, arguments, values)
         ruling = await self.ruling(call.tool, arguments, values)
         if self.toolbox.asks(call.tool) and ruling.verdict is not Verdict.DENY:
             return Gated(call=call, arguments=arguments, asks=question_in(arguments))
@@ -87,7 +87,7 @@ class Gate:
         fields = read_fields(self.toolbox.schema(tool), json.loads(arguments))
         return FIELDS.dump_json(fields, exclude_defaults=True).decode() if fields else ""
 
-    async def described(self, call: ToolCall, arguments: str) -> ToolCall:
+    async def described(self, call: ToolCall, arguments: str, values: dict[str, Any]) -> ToolCall:
         """Return a call with its digest and all that its tool declares of these arguments."""
         option = self.agent.option(call.tool)
         return call.model_copy(
@@ -96,25 +96,35 @@ class Gate:
                 "fingerprint": self.toolbox.fingerprint(call.tool, option.version),
                 "replay": option.replay,
                 "timeout_s": option.timeout.total_seconds(),
-                "declared": await self._declared(call.tool, arguments),
+                "declared": await self._declared(call.tool, arguments, values),
             }
         )
 
-    async def _declared(self, tool: str, arguments: str) -> Declared:
+    async def _declared(self, tool: str, arguments: str, values: dict[str, Any]) -> Declared:
         option = self.agent.option(tool)
-        marked = marked_secrets(self.toolbox.schema(tool), json.loads(arguments))
+        marked = self._secrets(tool, arguments, values)
         said = Declared(risk=option.danger, secrets=marked)
         if option.describe is None:
             return said
         try:
             # Values of its own: what it does to them must not be seen by rules and policies.
-            values = await self.toolbox.check(tool, arguments)
+            own = await self.toolbox.check(tool, arguments)
             with contained():
-                title = str(option.describe(values))
+                title = str(option.describe(own))
         except Exception as error:  # noqa: BLE001 - a card without a title beats no card
             return said.model_copy(update={"untitled": kind_of(error)})
         hidden = redact(json.loads(arguments), marked).secrets
         return said.model_copy(update={"title": clip(mask(title, hidden)[:MAX_TITLE])})
+
+    def _secrets(self, tool: str, arguments: str, values: dict[str, Any]) -> tuple[str, ...]:
+        """Return where these arguments are secret."""
+        given: Json = json.loads(arguments)
+        marked = marked_secrets(self.toolbox.schema(tool), given)
+        known = set(secrets_in(values))
+        if not known:
+            return marked
+        told = look_at(self.toolbox, tool, arguments, values).values
+        return tuple(dict.fromkeys((*marked, *misnamed_secrets(given, told, known))))
 
     async def ruling(self, tool: str, arguments: str, values: dict[str, Any]) -> Ruling:
         """Return the strictest word of rules and policy on these arguments and their validated values.

@@ -66,7 +66,7 @@ class Recheck:
             if tool not in toolbox.names:
                 raise TicketMismatchError("fingerprint")
             text, values = await _read(gate, tool, arguments)
-            call = await gate.described(_call(run, ticket), text)
+            call = await gate.described(_call(run, ticket), text, values)
             if call.fingerprint != ticket.fingerprint:
                 raise TicketMismatchError("fingerprint")
             if (await gate.ruling(tool, text, values)).verdict is Verdict.DENY:

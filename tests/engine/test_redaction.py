@@ -196,3 +196,31 @@ def test_a_number_is_a_secret_too(pin: float) -> None:
     assert hidden.arguments == {"pin": HIDDEN, "on": HIDDEN}
     assert str(pin) not in mask(f"use {pin}; True", hidden.secrets)
     assert hidden.secrets == (str(pin),)
+
+
+SECRET_ONE = {"writeOnly": True}
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "where"),
+    [
+        ({"items": [{}, SECRET_ONE]}, ["a", "b"], "/t/*"),
+        ({"items": [{}], "additionalItems": SECRET_ONE}, ["a", "b"], "/t/*"),
+        ({"prefixItems": [{}], "unevaluatedItems": SECRET_ONE}, ["a", "b"], "/t/*"),
+        ({"unevaluatedProperties": SECRET_ONE}, {"k": "v"}, "/t/*"),
+        ({"if": {}, "then": {"properties": {"k": SECRET_ONE}}}, {"k": "v"}, "/t/k"),
+        ({"if": {}, "else": {"properties": {"k": SECRET_ONE}}}, {"k": "v"}, "/t/k"),
+        ({"dependentSchemas": {"a": {"properties": {"k": SECRET_ONE}}}}, {"k": "v"}, "/t/k"),
+    ],
+)
+def test_a_mark_is_found_wherever_a_schema_may_put_it(part: Any, value: Json, where: str) -> None:
+    assert marked_secrets({"properties": {"t": part}}, {"t": value}) == (where,)
+
+
+@pytest.mark.parametrize("word", ["anyOf", "allOf", "properties", "patternProperties", "items"])
+@pytest.mark.parametrize("nonsense", [None, 3, "x", [None], {"a": None}])
+def test_a_schema_that_is_none_marks_nothing_and_fails_nobody(word: str, nonsense: object) -> None:
+    part = {word: nonsense}
+    values: list[Json] = [{"a": 1}, ["a"], "a"]
+    for value in values:
+        assert marked_secrets({"properties": {"t": part}, **part}, {"t": value, "a": 1}) == ()

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import Annotated, Any
 
 import pytest
-from pydantic import AliasChoices, BaseModel, Field, SecretStr
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, SecretStr
+from pydantic.alias_generators import to_camel
 from pydantic_ai.toolsets import FunctionToolset
 
 from engine import Agent, Allow, ToolOptions
@@ -12,6 +13,7 @@ from engine.agents import ToolItem
 from engine.errors import InvalidArgumentsError
 from engine.events import CallGated, CallRejected, CallTightened
 from engine.policy import Verdict
+from engine.redaction import HIDDEN
 from engine.rules import Rule, RuleBook
 from engine.runs import Run
 from tests.engine.scripted import (
@@ -156,6 +158,51 @@ async def test_an_edit_may_not_wrap_the_fields_of_a_model_either() -> None:
     token = on.token(run.id, run.tickets[0].approval)
     with pytest.raises(InvalidArgumentsError):
         await on.engine.resume(token, Allow(arguments=WRAPPED), actor=person(ALICE))
+
+
+class Login(BaseModel):
+    """Who logs in, and with what."""
+
+    model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True)
+
+    user_name: str
+    pass_word: SecretStr
+    more_keys: list[SecretStr] = []
+
+
+def log_in(login: Login) -> str:
+    """Log in."""
+    return login.user_name
+
+
+def log_in_at(login: Login, host: str) -> str:
+    """Log in at a host."""
+    return f"{login.user_name} at {host}"
+
+
+@pytest.mark.plants_secrets("a secret argument is kept as it must run", where=":memory:")
+@pytest.mark.parametrize("fields", [("userName", "passWord"), ("user_name", "pass_word")])
+@pytest.mark.parametrize("more", ["moreKeys", "more_keys"])
+@pytest.mark.parametrize("tool", [log_in, log_in_at])
+async def test_a_secret_is_hidden_under_each_name_that_its_field_takes(
+    tool: Any, fields: tuple[str, str], more: str
+) -> None:
+    user, password = fields
+    given = {user: "hunter2222", password: "hunter2222", more: ["correct horse"]}
+    whole = given if tool is log_in else {"login": given, "host": "hunter2222"}
+    on, run = await started(tool, whole, approvals={tool.__name__: "user"})
+    token = on.token(run.id, run.tickets[0].approval)
+    notice = await on.engine.notice(token, on.inbox.audience)
+
+    assert isinstance(notice.arguments, dict)
+    shown = notice.arguments if tool is log_in else notice.arguments["login"]
+    assert isinstance(shown, dict)
+    assert (shown[password], shown[more]) == (HIDDEN, [HIDDEN])
+    # What the schema tells of is not hidden for being the same: that would hide a command.
+    if user == "userName":
+        assert shown[user] == "hunter2222"
+    if tool is log_in_at:
+        assert notice.arguments["host"] == "hunter2222"
 
 
 def used_up(values: Any) -> str:
