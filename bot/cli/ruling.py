@@ -48,6 +48,8 @@ def check_call(tool: str, arguments: str, agent_name: str) -> int:
     values = _read_arguments(arguments)
     settings = read_settings(Purpose.LOOK)
     agent = _agent(settings, agent_name) if agent_name else None
+    if agent:
+        _check_tool(agent, tool)
     books = agent.books if agent else tuple(_house(settings))
     word = agent.approvals.get(tool) if agent else None
     rulings = [judge(books, agent_name, tool, values)]
@@ -90,6 +92,14 @@ def _read_arguments(text: str) -> Json:
 def _agent(settings: Settings, name: str) -> Agent:
     known = under_house_rules(load_agents(settings.agents), settings)
     return AgentRegistry(known).get(name)
+
+
+def _check_tool(agent: Agent, tool: str) -> None:
+    """Refuse a name that is none of the agent's tools, where they are known: a slip would pass."""
+    if agent.declared is not None and tool not in agent.declared:
+        listed = ", ".join(sorted(agent.declared)) or "none"
+        told = f"agent {agent.name} has no tool {tool!r}; its tools are: {listed}"
+        raise typer.BadParameter(told, param_hint="TOOL")
 
 
 def _house(settings: Settings) -> Iterator[RuleBook]:
