@@ -69,6 +69,7 @@ class ToolCall(Frozen):
     declared: Declared = UNDECLARED
     approval: ApprovalId | None = None
     inquiry: ApprovalId | None = None
+    card: str = ""
     attempts: int = 0
     op: OpId | None = None
     started_at: datetime | None = None

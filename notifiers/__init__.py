@@ -1,22 +1,29 @@
 """Notifiers: what tells people. ``notifiers.slack`` is imported by name, as it loads slack_sdk."""
 
+from notifiers.batch import Shown, batch_card, may_be_bulk, read_shown, short_batch_card
 from notifiers.blocks import Message
 from notifiers.card import ask_card, short_card
 from notifiers.inbox import InboxNotifier
 from notifiers.modals import FormMeta, answer_form, deny_form, pages, read_meta, review_form
-from notifiers.owner import outcome_message, ticket_message
+from notifiers.owner import batch_message, outcome_message, ticket_message
 
 __all__ = [
     "FormMeta",
     "InboxNotifier",
     "Message",
+    "Shown",
     "answer_form",
     "ask_card",
+    "batch_card",
+    "batch_message",
     "deny_form",
+    "may_be_bulk",
     "outcome_message",
     "pages",
     "read_meta",
+    "read_shown",
     "review_form",
+    "short_batch_card",
     "short_card",
     "ticket_message",
 ]
