@@ -27,6 +27,7 @@ from notifiers.closed import lines, verdict, who_and_when
 from notifiers.sheet import secret_of, sheet_of
 from notifiers.text import clip, made_mrkdwn, units
 
+_EVERY_BUTTON = 3
 _BINDING = 16
 """Characters of a digest in the value of Approve all: what was shown is what is approved."""
 
@@ -44,23 +45,37 @@ class Shown:
 
 
 def batch_card(notice: BatchNotice, note: str = "") -> Message:
-    """Return the card of several tickets as they are now; ``note`` says why it is where it is."""
-    rows = [block for one in notice.tickets for block in (divider(), *_row(one))]
-    head = [header(_title(notice)), *_head(notice)]
-    blocks = [*head, *rows, *_all_alike(notice), *_foot(note)]
-    made = message(_notification(notice), blocks)
-    return made if made.size <= limits.MESSAGE_JSON else short_batch_card(notice, note)
+    """Return the card of several tickets as they are now; ``note`` says why it is where it is.
+
+    Where not all of it fits what Slack takes, it has fewer buttons a row, and then less to read.
+    """
+    for most in (_EVERY_BUTTON, _EVERY_BUTTON - 1):
+        made = _full(notice, note, most)
+        if made.size <= limits.MESSAGE_JSON:
+            return made
+    return short_batch_card(notice, note)
 
 
 def short_batch_card(notice: BatchNotice, note: str = "") -> Message:
     """Return the plainest card on which each of them can still be answered."""
+    made = _short_card(notice, note, _EVERY_BUTTON - 1)
+    return made if made.size <= limits.MESSAGE_JSON else _short_card(notice, note, 1)
+
+
+def _full(notice: BatchNotice, note: str, most: int) -> Message:
+    rows = [block for one in notice.tickets for block in (divider(), *_row(one))]
+    blocks = [header(_title(notice)), *_head(notice), *_at_most(rows, most)]
+    return message(_notification(notice), [*blocks, *_all_alike(notice), *_foot(note)])
+
+
+def _short_card(notice: BatchNotice, note: str, most: int) -> Message:
     blocks = [header(_title(notice)), *_head(notice)[:1]]
     for one in notice.tickets:
         end = one.resolution
         said = f"{verdict(one, end)}: {wording.subject(one)}" if end else wording.title(one)
         blocks.append(section(plain(f"{said}\n{wording.reference(one)}")))
         if end is None:
-            blocks += [_two_at_most(block) for block in answers(one, complete=False)]
+            blocks += _at_most(answers(one, complete=False), most)
     return message(_notification(notice), [*blocks, *_foot(note)])
 
 
@@ -174,9 +189,12 @@ def _short(notice: TicketNotice) -> str:
     return part.text if part.complete else f"{part.text}\u2026"
 
 
-def _two_at_most(row: Block) -> Block:
-    """Return the first two buttons of a row: four rows of three would not fit with long tokens."""
-    return {**row, "elements": row["elements"][:2]}
+def _at_most(blocks: list[Block], most: int) -> list[Block]:
+    """Return the blocks with only the first buttons of each row."""
+    return [
+        {**one, "elements": one["elements"][:most]} if one["type"] == "actions" else one
+        for one in blocks
+    ]
 
 
 def _foot(note: str) -> list[Block]:

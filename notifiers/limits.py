@@ -56,7 +56,7 @@ ROW_LINES: Final = 6
 """Short arguments in a row of a card that shows several calls."""
 ROW_UNITS: Final = 300
 """Characters of them, so that four rows with their buttons stay below MESSAGE_JSON."""
-ROW_TITLE: Final = 50
+ROW_TITLE: Final = 40
 """A call in a list of several: in a dialog, a notification, the owner's DM."""
 PREVIEW_CHARACTERS: Final = 200
 PREVIEW_BREAKS: Final = 4

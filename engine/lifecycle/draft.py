@@ -144,7 +144,7 @@ class Draft:
 
     def raise_ticket(self, ticket: ResumeTicket, role: Role = Role.ASK) -> None:
         """Want the card that shows a ticket, which it may share, to show the run as it is."""
-        self.raise_card(_subject(self.batch.call(ticket.target.call), ticket.approval), role)
+        self.raise_card(subject_of(self.batch.call(ticket.target.call), ticket.approval), role)
 
     def share_card(self, approvals: Sequence[ApprovalId]) -> None:
         """Show tickets that this transition opened on one card instead of one for each."""
@@ -161,7 +161,7 @@ class Draft:
         """Want the cards of a call's tickets, if it had any, to show what became of it."""
         for approval in (call.approval, call.inquiry):
             if approval is not None:
-                self.raise_card(_subject(call, approval), Role.ASK)
+                self.raise_card(subject_of(call, approval), Role.ASK)
 
     def change(
         self,
@@ -191,7 +191,7 @@ class Draft:
         )
 
 
-def _subject(call: ToolCall, approval: ApprovalId) -> str:
+def subject_of(call: ToolCall, approval: ApprovalId) -> str:
     """Return the subject of the card that shows an approval; one that came later shares none."""
     return call.card if approval in call.card.split(SHARE) else approval
 

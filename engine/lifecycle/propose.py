@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from math import ceil
 
 from engine.entries import CallOutcome, CallResult, RecordKind
 from engine.events import CallDropped, CallGated, CallRejected
@@ -106,8 +107,10 @@ def _share_cards(draft: Draft) -> None:
         if isinstance(ticket.target, ToolPermission):
             alike.setdefault((ticket.approvers, ticket.deadline), []).append(ticket.approval)
     for approvals in alike.values():
-        for start in range(0, len(approvals), CARD_TICKETS):
-            some = approvals[start : start + CARD_TICKETS]
+        cards = ceil(len(approvals) / CARD_TICKETS)
+        size = ceil(len(approvals) / cards)
+        for start in range(0, len(approvals), size):
+            some = approvals[start : start + size]
             if len(some) > 1:
                 draft.share_card(some)
 
