@@ -169,7 +169,7 @@ async def test_a_post_whose_receipt_was_lost_is_adopted_by_any_of_its_rows_and_c
     posts = [card for card in await on.store.cards(run.id) if card.key.role is Role.ASK]
     assert [one.receipt and one.receipt.id for one in posts].count("9.9") == 1
     assert len(posts) == 2
-    assert all(one.shown == one.wanted for one in posts)
+    assert all(one.shown >= one.wanted for one in posts)
 
 
 def test_a_ticket_that_came_later_for_a_call_has_a_card_of_its_own() -> None:
