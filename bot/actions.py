@@ -9,11 +9,12 @@ from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.alike import approve_all
 from bot.answers import Desk
 from bot.directory import error_code
 from bot.interactions import Press
 from bot.logs import get_log
-from bot.replies import FOR_SLACK, form_refused, form_too_late, old_button
+from bot.replies import FOR_SLACK, form_refused, form_too_late, old_button, slow_store
 from engine import Allow, AlreadyDecidedError, Decision, Deny
 from engine.cards import TicketNotice
 from engine.errors import (
@@ -24,7 +25,7 @@ from engine.errors import (
     WrongDecisionError,
 )
 from engine.tickets import RemoteInput, accepted_kinds
-from notifiers import answer_form, can_edit, deny_form, edit_form, review_form
+from notifiers import answer_form, can_edit, deny_form, edit_form, read_shown, review_form
 
 View = dict[str, object]
 Form = Callable[..., View]
@@ -52,6 +53,21 @@ class Buttons:
     async def approve(self, press: Press, ack: AsyncAck) -> None:
         """Record an Allow."""
         await self._decide(press, Allow(), ack)
+
+    async def approve_all(self, press: Press, ack: AsyncAck) -> None:
+        """Record an Allow for each ticket that the button was for; say which were not recorded."""
+        try:
+            shown = read_shown(press.token)
+        except ValueError:
+            await self.unknown(press, ack)
+            return
+        attempt = self._desk.attempt(approve_all(self._desk, shown, press))
+        outcome = await attempt.soon()
+        await ack()
+        if outcome is None:
+            outcome = await attempt.at_last()
+        told = outcome if isinstance(outcome, str) else slow_store()
+        await self._desk.whispers.tell(press.place, told)
 
     async def deny(self, press: Press, ack: AsyncAck) -> None:
         """Record a Deny without a reason; on a question, that it was declined."""

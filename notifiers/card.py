@@ -74,12 +74,18 @@ def _heading(notice: TicketNotice) -> str:
 
 def _who(notice: TicketNotice) -> str:
     danger = wording.risk(notice)
+    parts = [f"*{danger}*", *asks(notice)] if danger else asks(notice)
+    return "\n".join(filter(None, (DOT.join(parts), wording.votes(notice))))
+
+
+def asks(notice: TicketNotice) -> list[str]:
+    """Return who asks whom until when, and who started it, for mrkdwn."""
     asked = f"*{wording.marked_name(notice.agent)}* asks {wording.deciders(notice.approvers)}"
     until = f"until {wording.moment(notice.deadline)}" if notice.deadline else "no deadline"
-    parts = [f"*{danger}*", asked, until] if danger else [asked, until]
+    parts = [asked, until]
     if notice.requester and notice.requester not in notice.approvers.people:
         parts.append(f"started by {wording.person(notice.requester)}")
-    return "\n".join(filter(None, (DOT.join(parts), wording.votes(notice))))
+    return parts
 
 
 def _permission(notice: TicketNotice) -> list[Block]:
@@ -87,7 +93,7 @@ def _permission(notice: TicketNotice) -> list[Block]:
     return [
         *_edited(notice),
         *argument_blocks(sheet, "Review shows everything."),
-        *_says(notice),
+        *says(notice),
         *_untitled(notice),
         *_edit_elsewhere(notice),
         *_buttons(notice, complete=sheet.complete and notice.declared.risk is not Risk.HIGH),
@@ -116,7 +122,8 @@ def _edit_elsewhere(notice: TicketNotice) -> list[Block]:
     return [context(plain(said))]
 
 
-def _says(notice: TicketNotice) -> list[Block]:
+def says(notice: TicketNotice) -> list[Block]:
+    """Return the model's words beside the call, labelled as such."""
     said = clip_prose(notice.says, limits.QUOTE)
     label = f"{wording.name(notice.agent)} says"
     return [quotation(said.text, label, said.note)] if said.text else []
@@ -194,6 +201,11 @@ def _edit_button(notice: TicketNotice, token: str, about: str) -> list[Block]:
     if not can_edit(notice):
         return []
     return [button("Edit\u2026", names.EDIT, token, label=f"Edit and approve {about}")]
+
+
+def answers(notice: TicketNotice, *, complete: bool) -> list[Block]:
+    """Return what a ticket is answered with, on a card that it shares with others."""
+    return _buttons(notice, complete=complete)
 
 
 def _once_more(notice: TicketNotice) -> Block | None:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import assert_never
 
-from engine.cards import Role
 from engine.entries import CallOutcome, CallResult
 from engine.errors import (
     AlreadyVotedError,
@@ -226,7 +225,7 @@ def _voted(draft: Draft, ticket: ResumeTicket, vote: Vote) -> ResumeTicket:
             needed=voted.needed,
         )
         draft.note(so_far)
-        draft.raise_card(voted.approval, Role.ASK)
+        draft.raise_ticket(voted)
     return voted
 
 

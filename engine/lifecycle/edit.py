@@ -57,8 +57,8 @@ def put_edit(draft: Draft, ticket: ResumeTicket, edit: Edit, actor: Actor) -> Re
     anew = sealed(ticket.model_copy(update=fresh), changed)
     rest = tuple(anew if t.approval == anew.approval else t for t in draft.run.tickets)
     draft.set(tickets=rest)
-    draft.raise_card(anew.approval, Role.ASK)
-    draft.raise_card(anew.approval, Role.ASKED)
+    draft.raise_ticket(anew)
+    draft.raise_ticket(anew, Role.ASKED)
     return anew
 
 
