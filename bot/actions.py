@@ -15,7 +15,7 @@ from bot.directory import error_code
 from bot.interactions import Press
 from bot.logs import get_log
 from bot.replies import FOR_SLACK, form_refused, form_too_late, old_button, slow_store
-from engine import Allow, AlreadyDecidedError, Decision, Deny
+from engine import Allow, AlreadyDecidedError, Decision, Deny, Via
 from engine.cards import TicketNotice
 from engine.errors import (
     EditFault,
@@ -107,12 +107,21 @@ class Buttons:
 
     async def _open(self, press: Press, ack: AsyncAck, form: Form) -> None:
         await ack()
-        notice = await self._desk.look(press.token).soon()
-        if isinstance(notice, TicketNotice):
-            await self._show(press, notice, form)
-        else:
-            await self._desk.tell(press.place, notice)
-        await self._desk.adopt(press.token, press.card)
+        seen = await self._desk.attempt(self._look(press)).soon()
+        if isinstance(seen, HoldshortError) or seen is None:
+            await self._desk.tell(press.place, seen)
+            await self._desk.adopt(press.token, press.card)
+            return
+        token, notice = seen
+        await self._show(press, notice, form)
+        await self._desk.adopt(token, press.card)
+
+    async def _look(self, press: Press) -> tuple[str, TicketNotice]:
+        """Return what a button is about: on a shared card, one that opens a form has only a ref."""
+        engine, token = self._desk.engine, press.token
+        if token.isalnum():  # a token never is
+            token = await engine.token_for(token, Via.SLACK)
+        return token, await engine.notice(token, Via.SLACK)
 
     async def _show(self, press: Press, notice: TicketNotice, form: Form) -> None:
         closed = why_closed(notice) or _why_not_this(notice, form)

@@ -22,12 +22,14 @@ from notifiers.blocks import (
     plain,
     section,
 )
-from notifiers.card import DOT, answers, asks, says
+from notifiers.card import DOT, answers, asks, edit_elsewhere, says
 from notifiers.closed import lines, verdict, who_and_when
+from notifiers.edits import edits
 from notifiers.sheet import secret_of, sheet_of
 from notifiers.text import clip, made_mrkdwn, units
 
-_EVERY_BUTTON = 3
+_EVERY_BUTTON = 4
+_FEW_BUTTONS = 2
 _BINDING = 16
 """Characters of a digest in the value of Approve all: what was shown is what is approved."""
 
@@ -49,7 +51,7 @@ def batch_card(notice: BatchNotice, note: str = "") -> Message:
 
     Where not all of it fits what Slack takes, it has fewer buttons a row, and then less to read.
     """
-    for most in (_EVERY_BUTTON, _EVERY_BUTTON - 1):
+    for most in (_EVERY_BUTTON, _FEW_BUTTONS):
         made = _full(notice, note, most)
         if made.size <= limits.MESSAGE_JSON:
             return made
@@ -58,8 +60,11 @@ def batch_card(notice: BatchNotice, note: str = "") -> Message:
 
 def short_batch_card(notice: BatchNotice, note: str = "") -> Message:
     """Return the plainest card on which each of them can still be answered."""
-    made = _short_card(notice, note, _EVERY_BUTTON - 1)
-    return made if made.size <= limits.MESSAGE_JSON else _short_card(notice, note, 1)
+    for most in (_EVERY_BUTTON, _FEW_BUTTONS):
+        made = _short_card(notice, note, most)
+        if made.size <= limits.MESSAGE_JSON:
+            return made
+    return _short_card(notice, note, 1)
 
 
 def _full(notice: BatchNotice, note: str, most: int) -> Message:
@@ -127,10 +132,21 @@ def _open_row(notice: TicketNotice) -> list[Block]:
     votes = wording.votes(notice)
     return [
         box("\n".join(shown), label, wording.risk(notice)),
+        *_edited(notice),
         *([context(marked(votes))] if votes else []),
         context(*(plain(one) for one in _small(notice, len(shown), complete=complete))),
         *answers(notice, complete=complete and not reviewed),
     ]
+
+
+def _edited(notice: TicketNotice) -> list[Block]:
+    """Return who changed what since the model asked."""
+    if notice.edited is None:
+        return []
+    at = wording.moment(notice.edited.at)
+    who = f"*Edited by {wording.editors(notice)}* {at}. Approvals before that do not count."
+    changed = edits(notice, limits.SAID)
+    return [context(marked(who), *([plain(changed)] if changed else []))]
 
 
 def _arguments(notice: TicketNotice) -> tuple[list[str], bool]:
@@ -157,7 +173,7 @@ def _small(notice: TicketNotice, shown: int, *, complete: bool) -> list[str]:
         said.append(f"{missing:,} of {sheet.values:,} values not shown here. Review shows all.")
     if notice.declared.untitled:
         said.append(f"It could not be described: {wording.name(notice.declared.untitled)}.")
-    return said
+    return [*said, *edit_elsewhere(notice)]
 
 
 def _closed_row(notice: TicketNotice, end: Resolution) -> list[Block]:

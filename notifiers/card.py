@@ -95,7 +95,7 @@ def _permission(notice: TicketNotice) -> list[Block]:
         *argument_blocks(sheet, "Review shows everything."),
         *says(notice),
         *_untitled(notice),
-        *_edit_elsewhere(notice),
+        *map(_small, edit_elsewhere(notice)),
         *_buttons(notice, complete=sheet.complete and notice.declared.risk is not Risk.HIGH),
     ]
 
@@ -114,12 +114,16 @@ def _changes(notice: TicketNotice) -> list[Block]:
     return [section(plain(changed))] if changed else []
 
 
-def _edit_elsewhere(notice: TicketNotice) -> list[Block]:
+def edit_elsewhere(notice: TicketNotice) -> list[str]:
+    """Return where else it can be edited, for plain text; nothing where it can be here."""
     if notice.fields is None or notice.token is None or can_edit(notice):
         return []
     command = f"holdshort approve {clip(notice.ref, limits.REF).text}"
-    said = f'Too large to edit here. In a terminal: {command} --with \'{{"name": "value"}}\''
-    return [context(plain(said))]
+    return [f'Too large to edit here. In a terminal: {command} --with \'{{"name": "value"}}\'']
+
+
+def _small(said: str) -> Block:
+    return context(plain(said))
 
 
 def says(notice: TicketNotice) -> list[Block]:
@@ -164,7 +168,7 @@ def _lost(notice: TicketNotice, target: OutcomeUnknown) -> list[Block]:
     ]
 
 
-def _buttons(notice: TicketNotice, *, complete: bool) -> list[Block]:
+def _buttons(notice: TicketNotice, *, complete: bool, shared: bool = False) -> list[Block]:
     if isinstance(notice.target, OutcomeUnknown):
         return []
     if notice.token is None:
@@ -178,34 +182,38 @@ def _buttons(notice: TicketNotice, *, complete: bool) -> list[Block]:
                 button("Decline", names.DECLINE, token, label=f"Decline to answer {about}"),
             )
         ]
-    first = ("Approve", names.APPROVE) if complete else ("Review", names.REVIEW)
+    # A form shows the ticket as it is and carries a token of its own: to open one takes a ref.
+    opens = about if shared else token
+    first = ("Approve", names.APPROVE, token) if complete else ("Review", names.REVIEW, opens)
     return [
         actions(
             button(
                 *first,
-                token,
                 style="primary",
                 label=f"{first[0]} {about}",
                 confirm=_once_more(notice) if complete else None,
             ),
             button("Deny", names.DENY, token, style="danger", label=f"Deny {about}"),
             button(
-                "Deny with reason", names.DENY_REASON, token, label=f"Deny with reason, {about}"
+                "Deny with reason", names.DENY_REASON, opens, label=f"Deny with reason, {about}"
             ),
-            *_edit_button(notice, token, about),
+            *_edit_button(notice, opens, about),
         )
     ]
 
 
-def _edit_button(notice: TicketNotice, token: str, about: str) -> list[Block]:
+def _edit_button(notice: TicketNotice, opens: str, about: str) -> list[Block]:
     if not can_edit(notice):
         return []
-    return [button("Edit\u2026", names.EDIT, token, label=f"Edit and approve {about}")]
+    return [button("Edit\u2026", names.EDIT, opens, label=f"Edit and approve {about}")]
 
 
 def answers(notice: TicketNotice, *, complete: bool) -> list[Block]:
-    """Return what a ticket is answered with, on a card that it shares with others."""
-    return _buttons(notice, complete=complete)
+    """Return what a ticket is answered with, on a card that it shares with others.
+
+    Only what answers at once carries a token there: four of them are a third of a message.
+    """
+    return _buttons(notice, complete=complete, shared=True)
 
 
 def _once_more(notice: TicketNotice) -> Block | None:

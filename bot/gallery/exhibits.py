@@ -9,12 +9,16 @@ from typing import Any, assert_never
 from pydantic import SecretStr
 
 from bot.gallery.samples import (
+    ANNS_VOTE,
     ASK_RECEIPT,
     BOB,
+    EDITED,
+    FIELDS,
     HOSTILE,
     LONG_QUESTION,
     QUESTION,
     RISKY,
+    SECRETS,
     STATES,
     TWO_OF_THREE,
     closed,
@@ -23,7 +27,15 @@ from bot.gallery.samples import (
 )
 from bot.gallery.samples import finished as result
 from bot.gallery.samples import outcome as ended
-from engine.cards import BatchNotice, Notice, OutcomeNotice, Role, TicketNotice
+from engine.cards import (
+    BatchNotice,
+    Effect,
+    EffectState,
+    Notice,
+    OutcomeNotice,
+    Role,
+    TicketNotice,
+)
 from engine.entries import CallOutcome
 from engine.identity import SYSTEM, Approvers
 from engine.ids import ApprovalId, CallId, Ref
@@ -170,10 +182,50 @@ _BATCHES: Mapping[str, BatchNotice] = {
             for one, votes in zip(_FEW, ((vote(BOB),), ()), strict=True)
         )
     ),
+    "batch_to_edit": batch(
+        ticket(
+            **EDITED,
+            fields=FIELDS,
+            approvers=TWO_OF_THREE,
+            needed=2,
+            votes=(ANNS_VOTE,),
+            declared=_CALLS[0].declared,
+        ),
+        ticket(
+            approval=ApprovalId("apr_2"),
+            ref=Ref("M2W8TA"),
+            **SECRETS,
+            fields=FIELDS,
+            approvers=TWO_OF_THREE,
+            needed=2,
+            digest="41bb07d2" * 8,
+        ),
+    ),
+    "batch_of_four": batch(
+        *(
+            _CALLS[1].model_copy(
+                update={
+                    "approval": ApprovalId(f"apr_{number}"),
+                    "ref": Ref(f"M2W8T{number}"),
+                    "arguments": {"order": 4711 + number, "amount": "12.50 EUR"},
+                    "digest": f"{number}1bb07d2" * 8,
+                }
+            )
+            for number in range(4)
+        )
+    ),
     "batch_partly_decided": batch(_decided(_CALLS[0], Deny(reason="Not today.")), *_CALLS[1:]),
     "batch_hostile": batch(
         STATES["open_hostile"],
         ticket(declared=Declared(title="x <!here> *y*"), arguments=HOSTILE),
+    ),
+    "batch_running": batch(
+        _decided(
+            _CALLS[0].model_copy(update=EDITED),
+            Allow(),
+            effect=Effect(state=EffectState.RUNNING),
+        ),
+        _decided(_CALLS[1], Allow(), effect=Effect(state=EffectState.PENDING)),
     ),
     "batch_decided": batch(
         _decided(_CALLS[0], Allow(), effect=_LIVE),

@@ -5,14 +5,24 @@ from typing import Any
 
 import pytest
 
-from engine import Agent, Allow, Deny, Run, Via, ask_human
+from engine import Agent, Allow, Approvers, Deny, Rule, Run, Via, ask_human
 from engine.cards import BatchNotice, Receipt, Role, TicketNotice
-from engine.errors import DeliveryError
-from engine.ids import ApprovalId, CallId
+from engine.errors import DeliveryError, InvalidResumeTokenError
+from engine.ids import ApprovalId, CallId, PersonId
 from engine.lifecycle.draft import subject_of
 from engine.lifecycle.propose import CARD_TICKETS
 from engine.runs import ToolCall
-from tests.engine.scripted import ALICE, Call, Ledger, Stage, person, repeat_results, script, stage
+from tests.engine.scripted import (
+    ALICE,
+    BOB,
+    Call,
+    Ledger,
+    Stage,
+    person,
+    repeat_results,
+    script,
+    stage,
+)
 
 DEPLOY: Call = ("deploy", {"version": "A"})
 REFUND: Call = ("refund", {"order": 2})
@@ -21,15 +31,19 @@ HOUR = timedelta(hours=1)
 ELSEWHERE = Receipt(place="C0", id="9.9")
 
 
-def asking(ledger: Ledger, *calls: Call, asks: Any = "together") -> Agent:
+def asking(
+    ledger: Ledger, *calls: Call, then: Any = (), asks: Any = "together", **more: Any
+) -> Agent:
     approvals: Any = {"deploy": "user", "refund": "user"}
+    steps = [calls, then] if then else [calls]
     return Agent(
         name="a",
-        model=script(calls, repeat_results),
+        model=script(*steps, repeat_results),
         tools=[ledger.deploy, ledger.refund, ask_human],
         approvals=approvals,
         approval_timeout=HOUR,
         asks=asks,
+        **more,
     )
 
 
@@ -51,9 +65,11 @@ def alone(on: Stage, role: Role = Role.ASK) -> list[TicketNotice]:
     return [one for one in latest if isinstance(one, TicketNotice) and one.role is role]
 
 
-async def answer(on: Stage, run: Run, index: int, decision: Allow | Deny) -> None:
+async def answer(
+    on: Stage, run: Run, index: int, decision: Allow | Deny, who: PersonId = ALICE
+) -> None:
     token = on.token(run.id, run.tickets[index].approval)
-    await on.engine.resume(token, decision, actor=person(ALICE))
+    await on.engine.resume(token, decision, actor=person(who))
 
 
 @pytest.mark.parametrize(
@@ -122,6 +138,68 @@ async def test_it_is_one_card_for_the_courier_with_one_key_from_first_to_last() 
         key for key in before if key.role is Role.ASK
     ]
     assert {key.subject for key in before} == {subject}
+
+
+async def test_an_edited_call_is_shown_where_it_was_and_its_votes_are_void() -> None:
+    two = Approvers(people=(ALICE, BOB), quorum=2, four_eyes=False)
+    on, run = await parked(DEPLOY, REFUND, approvers=two)
+    first, second = run.tickets
+    await answer(on, run, 0, Allow(), BOB)
+    stale = on.token(run.id, first.approval)
+
+    await answer(on, run, 0, Allow(arguments={"version": "B"}))
+    await on.settle()
+
+    (card,) = shared(on)
+    edited, other = card.tickets
+    assert edited.arguments == {"version": "B"}
+    assert [vote.person for vote in edited.votes] == [ALICE]
+    assert other.arguments == {"order": 2}
+    assert other.digest == second.digest
+    assert alone(on) == []
+    with pytest.raises(InvalidResumeTokenError, match="superseded"):
+        await on.engine.resume(stale, Allow(), actor=person(BOB))
+    subjects = {one.key.subject for one in await on.store.cards(run.id)}
+    assert subjects == {f"{first.approval}+{second.approval}"}
+
+    await answer(on, run, 0, Allow(), BOB)
+    await answer(on, run, 1, Deny())
+    await on.settle()
+    assert alone(on) == []
+    assert on.ledger.effects == ["deploy B prod"]
+
+
+async def test_a_call_that_a_rule_denies_is_on_no_card() -> None:
+    staging: Call = ("deploy", {"version": "A", "env": "staging"})
+    never = Rule(verdict="deny", tool="deploy", when=('env = "staging"',))
+    on, run = await parked(DEPLOY, staging, REFUND, rules=[never])
+
+    (card,) = shared(on)
+    assert [one.target.call for one in card.tickets] == ["0.0", "0.2"]
+    assert alone(on) == []
+    assert len(run.tickets) == len(card.tickets)
+
+
+async def test_a_call_that_was_denied_often_enough_is_on_no_card() -> None:
+    again = [DEPLOY, REFUND, ("refund", {"order": 3})]
+    on, run = await parked(DEPLOY, REFUND, then=again, deny_limit=1)
+    await answer(on, run, 0, Deny())
+    await answer(on, run, 1, Allow())
+    await on.settle()
+
+    now = await on.engine.get_run(run.id)
+    card = next(one for one in shared(on) if one.resolution is None)
+    assert [one.arguments for one in card.tickets] == [{"order": 2}, {"order": 3}]
+    assert [one.approval for one in card.tickets] == [ticket.approval for ticket in now.tickets]
+
+
+async def test_no_secret_is_on_a_shared_card() -> None:
+    secret = "sk-live-4eC39HqLyjWDarjtT1zdp7dc"
+    on, _ = await parked(("deploy", {"version": f"token={secret}"}), REFUND)
+
+    (card,) = shared(on)
+    assert secret not in card.model_dump_json()
+    assert card.tickets[0].masked == ("/version",)
 
 
 async def test_silence_closes_all_of_it() -> None:
