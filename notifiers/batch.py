@@ -1,12 +1,13 @@
 """One card for several calls of a step: a row for each, with buttons of its own while it is open."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from engine.cards import BatchNotice, TicketNotice
 from engine.tickets import Resolution, Risk
 from notifiers import limits, names, wording
-from notifiers.arguments import summary
+from notifiers.arguments import Sheet, summary
 from notifiers.blocks import (
     Block,
     Message,
@@ -46,13 +47,40 @@ class Shown:
         return notice.ref == self.ref and notice.digest.startswith(self.digest)
 
 
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """An open ticket with what its row shows of its arguments: the lines that fit."""
+
+    notice: TicketNotice
+    sheet: Sheet
+    shown: tuple[str, ...]
+
+    @property
+    def complete(self) -> bool:
+        """Tell whether these lines are all there is."""
+        return len(self.shown) == self.sheet.values
+
+    @classmethod
+    def of(cls, notice: TicketNotice) -> "_Row":
+        """Return the row of a ticket."""
+        sheet = sheet_of(notice)
+        room, shown = limits.ROW_UNITS, []
+        for line in sheet.lines[: limits.ROW_LINES]:
+            room -= units(line) + 1
+            if room < 0:
+                break
+            shown.append(line)
+        return cls(notice, sheet, tuple(shown))
+
+
 def batch_card(notice: BatchNotice, note: str = "") -> Message:
     """Return the card of several tickets as they are now; ``note`` says why it is where it is.
 
     Where not all of it fits what Slack takes, it has fewer buttons a row, and then less to read.
     """
+    blocks = _full(notice, note)
     for most in (_EVERY_BUTTON, _FEW_BUTTONS):
-        made = _full(notice, note, most)
+        made = message(_notification(notice), _at_most(blocks, most))
         if made.size <= limits.MESSAGE_JSON:
             return made
     return short_batch_card(notice, note)
@@ -60,28 +88,34 @@ def batch_card(notice: BatchNotice, note: str = "") -> Message:
 
 def short_batch_card(notice: BatchNotice, note: str = "") -> Message:
     """Return the plainest card on which each of them can still be answered."""
+    blocks = _short_blocks(notice, note)
     for most in (_EVERY_BUTTON, _FEW_BUTTONS):
-        made = _short_card(notice, note, most)
+        made = message(_notification(notice), _at_most(blocks, most))
         if made.size <= limits.MESSAGE_JSON:
             return made
-    return _short_card(notice, note, 1)
+    return message(_notification(notice), _at_most(blocks, 1))
 
 
-def _full(notice: BatchNotice, note: str, most: int) -> Message:
-    rows = [block for one in notice.tickets for block in (divider(), *_row(one))]
-    blocks = [header(_title(notice)), *_head(notice), *_at_most(rows, most)]
-    return message(_notification(notice), [*blocks, *_all_alike(notice), *_foot(note)])
+def _full(notice: BatchNotice, note: str) -> list[Block]:
+    blocks, rows = [header(_title(notice)), *_head(notice)], []
+    for one in notice.tickets:
+        if one.resolution is not None:
+            blocks += [divider(), *_closed_row(one, one.resolution)]
+        else:
+            rows.append(_Row.of(one))
+            blocks += [divider(), *_open_row(rows[-1])]
+    return [*blocks, *_all_alike(rows), *_foot(note)]
 
 
-def _short_card(notice: BatchNotice, note: str, most: int) -> Message:
+def _short_blocks(notice: BatchNotice, note: str) -> list[Block]:
     blocks = [header(_title(notice)), *_head(notice)[:1]]
     for one in notice.tickets:
         end = one.resolution
         said = f"{verdict(one, end)}: {wording.subject(one)}" if end else wording.title(one)
         blocks.append(section(plain(f"{said}\n{wording.reference(one)}")))
         if end is None:
-            blocks += _at_most(answers(one, complete=False), most)
-    return message(_notification(notice), [*blocks, *_foot(note)])
+            blocks += answers(one, complete=False)
+    return [*blocks, *_foot(note)]
 
 
 def may_be_bulk(notice: TicketNotice) -> bool:
@@ -120,22 +154,16 @@ def _head(notice: BatchNotice) -> list[Block]:
     return [section(marked(DOT.join(asks(notice.first)))), *says(notice.first)]
 
 
-def _row(notice: TicketNotice) -> list[Block]:
-    end = notice.resolution
-    return _closed_row(notice, end) if end is not None else _open_row(notice)
-
-
-def _open_row(notice: TicketNotice) -> list[Block]:
-    shown, complete = _arguments(notice)
-    label = wording.subject(notice)
+def _open_row(row: _Row) -> list[Block]:
+    notice = row.notice
     reviewed = notice.declared.risk is Risk.HIGH
     votes = wording.votes(notice)
     return [
-        box("\n".join(shown), label, wording.risk(notice)),
+        box("\n".join(row.shown), wording.subject(notice), wording.risk(notice)),
         *_edited(notice),
         *([context(marked(votes))] if votes else []),
-        context(*(plain(one) for one in _small(notice, len(shown), complete=complete))),
-        *answers(notice, complete=complete and not reviewed),
+        context(*map(plain, _small(row))),
+        *answers(notice, complete=row.complete and not reviewed),
     ]
 
 
@@ -149,27 +177,15 @@ def _edited(notice: TicketNotice) -> list[Block]:
     return [context(marked(who), *([plain(changed)] if changed else []))]
 
 
-def _arguments(notice: TicketNotice) -> tuple[list[str], bool]:
-    """Return the lines that fit a row, and whether they are all there is."""
-    sheet = sheet_of(notice)
-    room, shown = limits.ROW_UNITS, []
-    for line in sheet.lines[: limits.ROW_LINES]:
-        room -= units(line) + 1
-        if room < 0:
-            break
-        shown.append(line)
-    return shown, len(shown) == sheet.values
-
-
-def _small(notice: TicketNotice, shown: int, *, complete: bool) -> list[str]:
-    sheet = sheet_of(notice)
+def _small(row: _Row) -> list[str]:
+    notice, sheet = row.notice, row.sheet
     said = [wording.reference(notice)]
     if not sheet.values:
         said.append("It takes no arguments.")
     if sheet.withheld:
         said.append(sheet.withheld)
-    if not complete:
-        missing = sheet.values - shown
+    if not row.complete:
+        missing = sheet.values - len(row.shown)
         said.append(f"{missing:,} of {sheet.values:,} values not shown here. Review shows all.")
     if notice.declared.untitled:
         said.append(f"It could not be described: {wording.name(notice.declared.untitled)}.")
@@ -187,10 +203,10 @@ def _closed_row(notice: TicketNotice, end: Resolution) -> list[Block]:
     ]
 
 
-def _all_alike(notice: BatchNotice) -> list[Block]:
+def _all_alike(rows: Sequence[_Row]) -> list[Block]:
     """Return one button for all, where one person may decide all and has them all before them."""
-    rest = notice.open
-    ready = all(one.token and may_be_bulk(one) and _arguments(one)[1] for one in rest)
+    rest = [row.notice for row in rows]
+    ready = all(row.complete and row.notice.token and may_be_bulk(row.notice) for row in rows)
     if len(rest) < 2 or not ready:  # noqa: PLR2004 - several
         return []
     value = " ".join(f"{one.ref}:{one.digest[:_BINDING]}" for one in rest)

@@ -61,6 +61,13 @@ def row(card: Json, index: int) -> str:
     return str(rows[index]["block_id"])
 
 
+async def press_row(on: Stage, who: str, card: Json, index: int, action: str) -> None:
+    """Press a button of a row as the card once showed it."""
+    (found,) = (block for block in card["blocks"] if block["block_id"] == row(card, index))
+    button = next(one for one in found["elements"] if one["action_id"] == action)
+    await on.press_with(who, card, **{**button, "block_id": found["block_id"]})
+
+
 async def says(on: Stage, card: Json, *words: str) -> Json:
     """Wait until the card says all of this, and return it."""
 
@@ -229,8 +236,7 @@ async def test_two_people_who_answer_two_rows_at_once_are_both_recorded() -> Non
         run, card = await on.park("busy", owner=ALICE)
 
         await asyncio.gather(
-            on.press(BOB, card, names.DENY, block_id=row(card, 0)),
-            on.press(CAROL, card, names.APPROVE, block_id=row(card, 1)),
+            press_row(on, BOB, card, 0, names.DENY), press_row(on, CAROL, card, 1, names.APPROVE)
         )
 
         assert (await on.told(BOB)).startswith(f"Recorded: denied ({run.tickets[0].ref}).")
@@ -263,7 +269,7 @@ async def test_a_row_is_edited_in_a_form_of_its_own_and_only_that_call_runs_chan
         await on.people.submit(BOB, {f"{names.EDIT_BLOCK}.0": "2.1"})
 
         assert (await on.told(BOB)).startswith("Recorded: approved with edits")
-        now = await says(on, card, "Edits: version: 2 \u2192 2.1")
+        now = await says(on, card, 'Edits: version: "2" \u2192 "2.1"')
         await on.press(BOB, now, names.APPROVE_ALL)
         await on.until_run(run.id, lambda now: not now.live)
         assert on.ledger.effects == ["deploy 1 prod", "deploy 2.1 prod", "refund 3"]
@@ -274,14 +280,14 @@ async def test_an_edit_under_a_quorum_voids_the_votes_of_its_row_alone() -> None
     async with on_stage(lambda ledger: [busy(ledger, approvers=two)]) as on:
         run, card = await on.park("busy", owner=ALICE)
         for index in (0, 1):
-            await on.press(BOB, card, names.APPROVE, block_id=row(card, index))
+            await press_row(on, BOB, card, index, names.APPROVE)
             await on.told(BOB, index + 1)
 
-        await on.press(CAROL, card, names.EDIT, block_id=row(card, 1))
+        await press_row(on, CAROL, card, 1, names.EDIT)
         await on.modal(CAROL)
         await on.people.submit(CAROL, {f"{names.EDIT_BLOCK}.0": "2.1"})
 
-        now = await says(on, card, f"Edited by <@{CAROL}>", "version = 2.1")
+        now = await says(on, card, f"Edited by <@{CAROL}>", 'version = "2.1"')
         said = shown(now["blocks"])
         assert f"1 of 2 approved: <@{BOB}>" in said
         assert f"1 of 2 approved: <@{CAROL}>" in said

@@ -73,7 +73,7 @@ async def answer(
 
 
 @pytest.mark.parametrize(
-    ("calls", "sizes"), [(1, []), (2, [2]), (4, [4]), (5, [3, 2]), (9, [3, 3, 3])]
+    ("calls", "sizes"), [(1, []), (2, [2]), (4, [4]), (5, [3, 2]), (9, [3, 3, 3]), (64, [4] * 16)]
 )
 async def test_as_many_as_fit_share_a_card_and_the_rest_the_next(
     calls: int, sizes: list[int]
@@ -175,7 +175,7 @@ async def test_a_call_that_a_rule_denies_is_on_no_card() -> None:
     on, run = await parked(DEPLOY, staging, REFUND, rules=[never])
 
     (card,) = shared(on)
-    assert [one.target.call for one in card.tickets] == ["0.0", "0.2"]
+    assert [one.target.call for one in card.tickets] == ["1.0", "1.2"]
     assert alone(on) == []
     assert len(run.tickets) == len(card.tickets)
 
