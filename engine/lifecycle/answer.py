@@ -19,7 +19,7 @@ from engine.events import VoteCast
 from engine.identity import SYSTEM, Actor, Claimant, Vote, judge
 from engine.ids import ApprovalId, Moment, PersonId, Ref, RunId
 from engine.lifecycle.denials import with_denial
-from engine.lifecycle.draft import Draft
+from engine.lifecycle.draft import Draft, raise_ticket
 from engine.lifecycle.edit import Edit, put_edit
 from engine.lifecycle.propose import told
 from engine.lifecycle.seal import check_open, sealed
@@ -225,7 +225,7 @@ def _voted(draft: Draft, ticket: ResumeTicket, vote: Vote) -> ResumeTicket:
             needed=voted.needed,
         )
         draft.note(so_far)
-        draft.raise_ticket(voted)
+        raise_ticket(draft, voted)
     return voted
 
 

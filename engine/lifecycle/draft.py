@@ -103,7 +103,7 @@ class Draft:
                 call=call.id, tool=call.tool, outcome=result.outcome, seconds=result.seconds
             )
         )
-        self.raise_ask_of(call)
+        raise_ask_of(self, call)
 
     def settle(self) -> None:
         """Turn a batch whose calls all have results into an entry; go on if nothing is open."""
@@ -128,8 +128,8 @@ class Draft:
                 deadline=ticket.deadline,
             )
         )
-        self.raise_ticket(ticket)
-        self.raise_ticket(ticket, Role.ASKED)
+        raise_ticket(self, ticket)
+        raise_ticket(self, ticket, Role.ASKED)
 
     def close_ticket(self, ticket: ResumeTicket, resolution: Resolution) -> None:
         """Close a ticket; the owner is told unless it was the owner who decided."""
@@ -142,8 +142,8 @@ class Draft:
         self.note(
             TicketClosed(approval=approval, call=call.id, resolution=resolution, refused=tries)
         )
-        self.raise_ticket(ticket)
-        self.raise_ticket(ticket, Role.ASKED)
+        raise_ticket(self, ticket)
+        raise_ticket(self, ticket, Role.ASKED)
         if resolution.actor.id != self.run.owner and not resolution.withdrawn:
             self.raise_card(ticket.approval, Role.DECIDED)
 
@@ -152,10 +152,6 @@ class Draft:
         if self.run.notify:
             key = CardKey(run=self.run.id, subject=subject, role=role, notifier=self.run.notify)
             self._raised[key] = None
-
-    def raise_ticket(self, ticket: ResumeTicket, role: Role = Role.ASK) -> None:
-        """Want the card that shows a ticket, which it may share, to show the run as it is."""
-        self.raise_card(subject_of(self.batch.call(ticket.target.call), ticket.approval), role)
 
     def share_card(self, approvals: Sequence[ApprovalId]) -> None:
         """Show tickets that this transition opened on one card instead of one for each."""
@@ -167,12 +163,6 @@ class Draft:
             del self._raised[key]
         self.raise_card(shared, Role.ASK)
         self.raise_card(shared, Role.ASKED)
-
-    def raise_ask_of(self, call: ToolCall) -> None:
-        """Want the cards of a call's tickets, if it had any, to show what became of it."""
-        for approval in (call.approval, call.inquiry):
-            if approval is not None:
-                self.raise_card(subject_of(call, approval), Role.ASK)
 
     def change(
         self,
@@ -206,6 +196,19 @@ class Draft:
             claim=claim,
             confirm=confirm,
         )
+
+
+def raise_ticket(draft: Draft, ticket: ResumeTicket, role: Role = Role.ASK) -> None:
+    """Want the card that shows a ticket, which it may share, to show the run as it is."""
+    call = draft.batch.call(ticket.target.call)
+    draft.raise_card(subject_of(call, ticket.approval), role)
+
+
+def raise_ask_of(draft: Draft, call: ToolCall) -> None:
+    """Want the cards of a call's tickets, if it had any, to show what became of it."""
+    for approval in (call.approval, call.inquiry):
+        if approval is not None:
+            draft.raise_card(subject_of(call, approval), Role.ASK)
 
 
 def subject_of(call: ToolCall, approval: ApprovalId) -> str:
