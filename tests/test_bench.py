@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.bench.__main__ import targets
 from tests.bench.columns import COLUMNS, Column
 from tests.bench.sqlite_column import SqliteColumn
 from tests.bench.tapes import Sent, play
@@ -113,3 +114,15 @@ def test_the_page_judges_as_its_figures_say_and_explains_each_miss() -> None:
         inside = target["value"] <= target["target"]
         assert target["met"] is (inside if at_most else target["value"] >= target["target"])
         assert target["met"] or target["why"], target["name"]
+
+
+def test_a_reason_is_told_with_the_figures_of_its_run() -> None:
+    figures = {
+        "cycle_to_replay": 2.5,
+        "replay_ms": 4.0,
+        "engine_ms": 10.0,
+        "hops_per_cycle": 14.0,
+    }
+    (target,) = targets("sqlite", {"sequential": figures})
+
+    assert target.why.startswith("A replay takes 4.0 of the engine's 10.0 ms.")
