@@ -23,7 +23,7 @@ from engine.lifecycle.denials import with_denial
 from engine.lifecycle.draft import Draft
 from engine.lifecycle.edit import Edit, put_edit
 from engine.lifecycle.propose import told
-from engine.lifecycle.seal import check_open, sealed
+from engine.lifecycle.seal import check_open
 from engine.lifecycle.table import CallCause
 from engine.runs import Run, ToolCall
 from engine.schema import Frozen, digest_of
@@ -214,9 +214,7 @@ def _voted(draft: Draft, ticket: ResumeTicket, vote: Vote) -> ResumeTicket:
     if known is not None:
         raise AlreadyVotedError(at=known.at, votes=ticket.counted, needed=ticket.needed)
     call = draft.batch.call(ticket.target.call)
-    voted = sealed(ticket.model_copy(update={"votes": (*ticket.votes, vote)}), call)
-    rest = tuple(voted if t.approval == voted.approval else t for t in draft.run.tickets)
-    draft.set(tickets=rest)
+    voted = ticket.model_copy(update={"votes": (*ticket.votes, vote)})
     if voted.needed > 1:
         so_far = VoteCast(
             approval=voted.approval,
@@ -227,7 +225,8 @@ def _voted(draft: Draft, ticket: ResumeTicket, vote: Vote) -> ResumeTicket:
         )
         draft.note(so_far)
         draft.raise_card(voted.approval, Role.ASK)
-    return voted
+    # A vote that decides closes the ticket, which is sealed then.
+    return voted if voted.counted >= voted.needed else draft.keep_open(voted)
 
 
 def _key_record(told_so: Recorded, command: ResumeCommand, key: str) -> KeyRecord:
