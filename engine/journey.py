@@ -100,7 +100,10 @@ class Journey:
 
     async def load(self) -> None:
         """Load all that calls of the open batch are judged by, at once."""
-        await asyncio.gather(self.load_records(), self.load_cleared())
+        if self.records is None:
+            await asyncio.gather(self.load_records(), self.load_cleared())
+        else:
+            await self.load_cleared()
 
     async def load_cleared(self) -> None:
         """Load the closed tickets that let calls of the open batch run, each once."""

@@ -22,7 +22,7 @@ from engine.lifecycle.denials import with_denial
 from engine.lifecycle.draft import Draft, raise_ticket
 from engine.lifecycle.edit import Edit, put_edit
 from engine.lifecycle.propose import told
-from engine.lifecycle.seal import check_open, sealed
+from engine.lifecycle.seal import check_open
 from engine.lifecycle.table import CallCause
 from engine.runs import Run, ToolCall
 from engine.schema import Frozen, digest_of
@@ -213,9 +213,7 @@ def _voted(draft: Draft, ticket: ResumeTicket, vote: Vote) -> ResumeTicket:
     if known is not None:
         raise AlreadyVotedError(at=known.at, votes=ticket.counted, needed=ticket.needed)
     call = draft.batch.call(ticket.target.call)
-    voted = sealed(ticket.model_copy(update={"votes": (*ticket.votes, vote)}), call)
-    rest = tuple(voted if t.approval == voted.approval else t for t in draft.run.tickets)
-    draft.set(tickets=rest)
+    voted = ticket.model_copy(update={"votes": (*ticket.votes, vote)})
     if voted.needed > 1:
         so_far = VoteCast(
             approval=voted.approval,
@@ -226,7 +224,8 @@ def _voted(draft: Draft, ticket: ResumeTicket, vote: Vote) -> ResumeTicket:
         )
         draft.note(so_far)
         raise_ticket(draft, voted)
-    return voted
+    # A vote that decides closes the ticket, which is sealed then.
+    return voted if voted.counted >= voted.needed else draft.keep_open(voted)
 
 
 def _key_record(told_so: Recorded, command: ResumeCommand, key: str) -> KeyRecord:

@@ -10,7 +10,6 @@ from engine.identity import Actor
 from engine.ids import CallId, TokenId
 from engine.lifecycle.draft import Draft, raise_ticket
 from engine.lifecycle.propose import permission_digest
-from engine.lifecycle.seal import sealed
 from engine.tickets import Declared, Edited, ResumeTicket
 
 
@@ -54,9 +53,7 @@ def put_edit(draft: Draft, ticket: ResumeTicket, edit: Edit, actor: Actor) -> Re
     number = draft.run.event_count
     draft.write(RecordKind.EDIT, draft.batch.entry, kept.model_dump_json(), number)
     fresh = {**asked, "token": TokenId(draft.moment.ids.new("tok")), "votes": ()}
-    anew = sealed(ticket.model_copy(update=fresh), changed)
-    rest = tuple(anew if t.approval == anew.approval else t for t in draft.run.tickets)
-    draft.set(tickets=rest)
+    anew = draft.keep_open(ticket.model_copy(update=fresh))
     raise_ticket(draft, anew)
     raise_ticket(draft, anew, Role.ASKED)
     return anew
