@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 from bot.metrics import Meters
+from engine.berths import Berths
 from engine.cards import Card, CardKey, Receipt
 from engine.entries import Record
 from engine.errors import ClaimLostError, CommitConflictError, StoreUnavailableError
@@ -25,6 +26,11 @@ class MeteredStore:
         """Take the store and the meters."""
         self.inner = inner
         self._meters = meters
+
+    @property
+    def berths(self) -> Berths:
+        """Pass on."""
+        return self.inner.berths
 
     async def commit(self, change: Change, claim: Claim | None = None) -> Done:
         """Pass on, and count what it did."""

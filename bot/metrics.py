@@ -183,6 +183,9 @@ def _read(now: Gauges) -> Iterator[Metric]:
     yield GaugeMetricFamily(
         "holdshort_oldest_wait_seconds", "How long the longest parked run has waited", value=waited
     )
+    yield GaugeMetricFamily(
+        "holdshort_asks_held", "Asks held back, as too many are open", value=now.held
+    )
     cards = GaugeMetricFamily(
         "holdshort_cards", "Cards that do not show yet what they should", labels=["state"]
     )

@@ -6,10 +6,12 @@ from functools import partial
 
 from pydantic import SecretStr, TypeAdapter
 
+from engine.admission import names_of
 from engine.cards import (
     Card,
     Effect,
     EffectState,
+    HeldNotice,
     Notice,
     Original,
     OutcomeNotice,
@@ -70,6 +72,8 @@ class NoticeWriter:
         if card.key.role is Role.OUTCOME:
             run = (await self._store.load(card.key.run)).run
             return Written(_outcome(run, card.key.idempotency), run.version)
+        if card.key.role in {Role.HELD, Role.HELD_OWNER}:
+            return await self._write_held(card)
         return await self._write_ticket(card, via)
 
     async def ticket(self, run: Run, ticket: ResumeTicket, via: Via) -> TicketNotice:
@@ -82,7 +86,7 @@ class NoticeWriter:
         approval = ApprovalId(key.subject)
         loaded = await self._store.load(key.run, approval=approval)
         ticket = loaded.run.ticket(approval) or loaded.closed
-        if ticket is None:
+        if ticket is None or (ticket.held is not None and key.role is not Role.DECIDED):
             return Written(None, loaded.run.version)
         ask = await self._ask_receipt(card) if key.role is not Role.ASK else None
         if key.role is Role.ASKED and card.receipt is None and ticket.resolution is not None:
@@ -92,6 +96,35 @@ class NoticeWriter:
         told = notice.model_copy(update={"idempotency": key.idempotency, "ask": ask})
         waits = key.role is Role.ASKED and ask is None
         return Written(told, loaded.run.version, wait_for_ask=waits)
+
+    async def _write_held(self, card: Card) -> Written:
+        """Say that asks wait, if the one that is to tell it does, or has told it."""
+        approval = ApprovalId(card.key.subject)
+        loaded = await self._store.load(card.key.run, approval=approval)
+        run, ticket = loaded.run, loaded.run.ticket(approval) or loaded.closed
+        posted = card.receipt is not None and card.receipt.shown
+        if ticket is None or not (posted or (ticket.held and ticket.resolution is None)):
+            return Written(None, run.version)
+        agent, *approvers = names_of(run.agent, ticket.approvers)
+        own, *others = await self._store.berths.count((agent, *approvers))
+        full = ticket.held.full if ticket.held else (agent,)
+        by_agent = agent in full or not others
+        notice = HeldNotice(
+            role=card.key.role,
+            idempotency=card.key.idempotency,
+            run=run.id,
+            run_ref=run.ref,
+            agent=run.agent,
+            owner=run.owner,
+            origin=run.origin,
+            approvers=ticket.approvers,
+            requester=run.requester,
+            full="agent" if by_agent else "approver",
+            opened=own.open if by_agent else max(one.open for one in others),
+            waiting=own.waiting,
+            at=loaded.now,
+        )
+        return Written(notice, run.version)
 
     def _notice(
         self,
@@ -128,6 +161,7 @@ class NoticeWriter:
             approvers=ticket.approvers,
             origin=run.origin,
             deadline=ticket.deadline,
+            held=ticket.held is not None,
             digest=ticket.digest,
             votes=ticket.votes,
             needed=ticket.needed,

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Protocol, Self
 
+from engine.berths import Ask, Berths
 from engine.cards import Card, CardKey, Receipt
 from engine.entries import Record
 from engine.events import RunEvent
@@ -75,6 +76,8 @@ class Change:
         not_before: The commit is refused until the store's clock is past this (the sweeper).
         confirm: Something will be built on it that cannot be undone: where the store has replicas,
             they must have it too.
+        asks: Tickets of it that need a berth; where one has to wait, the commit is refused. The
+            closed tickets leave theirs.
 
     """
 
@@ -91,6 +94,7 @@ class Change:
     not_before: datetime | None = None
     claim: ClaimEffect = ClaimEffect.NONE
     confirm: bool = False
+    asks: tuple[Ask, ...] = ()
 
     def then(self, following: "Change") -> Self:
         """Return this change and the one made from its run, as one commit."""
@@ -105,6 +109,7 @@ class Change:
             raised=tuple(dict.fromkeys(self.raised + following.raised)),
             claim=following.claim,
             confirm=self.confirm or following.confirm,
+            asks=self.asks + following.asks,
         )
 
 
@@ -210,6 +215,7 @@ class Gauges:
         cards_behind: Cards that do not show yet what they should.
         cards_due: Those of them that a courier could take now: not leased, not put off.
         due_since: Since when the first of these could be taken.
+        held: Asks that wait for a berth.
 
     """
 
@@ -221,6 +227,7 @@ class Gauges:
     cards_behind: int = 0
     cards_due: int = 0
     due_since: datetime | None = None
+    held: int = 0
 
 
 class Store(Protocol):
@@ -231,6 +238,11 @@ class Store(Protocol):
     seen by other processes. Every operation may raise StoreUnavailableError.
     """
 
+    @property
+    def berths(self) -> Berths:
+        """Return what bounds how many asks are open at once."""
+        ...
+
     async def commit(self, change: Change, claim: Claim | None = None) -> Done:
         """Check, in this order: key, version, fence, not_after, not_before; then write it all.
 
@@ -240,6 +252,7 @@ class Store(Protocol):
             ClaimLostError: the claim's fence is not the run's.
             DeadlinePassedError: the store's clock is past ``not_after``.
             DeadlineNotReachedError: the store's clock is not past ``not_before``.
+            NoBerthError: one of its asks has to wait. Take their berths, and hold that one back.
             RefTakenError: a new ref is in use.
             StoreUnconfirmedError: it was written, and is not confirmed though that was wanted.
 

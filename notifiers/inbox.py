@@ -1,6 +1,6 @@
 """A notifier that keeps what it was told, for tests and scripts."""
 
-from engine.cards import Notice, OutcomeNotice, Receipt
+from engine.cards import Notice, Receipt, TicketNotice
 from engine.errors import DeliveryError
 from engine.identity import Via
 
@@ -46,9 +46,9 @@ class InboxNotifier:
 
         """
         notice = self.latest[idempotency]
-        return isinstance(notice, OutcomeNotice) or notice.resolution is not None
+        return not isinstance(notice, TicketNotice) or notice.resolution is not None
 
     def _keep_token(self, notice: Notice) -> None:
-        if not isinstance(notice, OutcomeNotice) and notice.token is not None:
+        if isinstance(notice, TicketNotice) and notice.token is not None:
             key = f"{notice.run}:{notice.approval}"
             self.tokens[key] = notice.token.get_secret_value()

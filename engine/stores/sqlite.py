@@ -39,6 +39,7 @@ from engine.stores import (
 )
 from engine.stores.bell import Bell
 from engine.stores.rows import OnUndecodable, Readable, to_micros
+from engine.stores.sqlite_berths import SqliteBerths
 from engine.stores.sqlite_database import (
     MEMORY,
     Database,
@@ -100,8 +101,14 @@ class SqliteStore:
             partial(open_database, Options(str(path), busy, trace), self._tally)
         )
         self._bell = Bell()
+        self._berths = SqliteBerths(self._thread, clock, self._bell.ring)
         self._step = math.inf if str(path) == MEMORY else _LOOK_ELSEWHERE_S
         self._looked = -math.inf
+
+    @property
+    def berths(self) -> SqliteBerths:
+        """Return what bounds how many asks are open at once."""
+        return self._berths
 
     @property
     def counters(self) -> Counters:
