@@ -3,22 +3,14 @@
 from datetime import timedelta
 from typing import Any
 
-import pytest
-
-from engine import Agent, Allow, Approvers, Deny, InvalidAgentDefinitionError, Run, RunEngine
+from engine import Agent, Allow, Approvers, Run
 from engine.cards import HeldNotice, Role, TicketNotice
-from engine.errors import NotAllowedError
-from engine.events import TicketHeld, TicketOpened, TicketReleased
-from engine.identity import Via
-from engine.ids import RunId, Surroundings
+from engine.ids import RunId
 from engine.runs import RunStatus
 from engine.store import RunFilter
-from engine.tickets import Edited
 from tests.engine.scripted import (
     ALICE,
     BOB,
-    CAROL,
-    SECRET,
     Ledger,
     Stage,
     person,
@@ -45,8 +37,16 @@ def deployer(ledger: Ledger, name: str = "deployer", calls: int = 1, **more: Any
 
 async def flood(on: Stage, runs: int, agent: str = "deployer") -> list[RunId]:
     begun = [await on.engine.start(agent, "go", owner=ALICE) for _ in range(runs)]
-    await on.settle()
+    await settle(on)
     return [one.run for one in begun]
+
+
+async def settle(on: Stage) -> None:
+    """Tick until every card shows what it should."""
+    for _ in range(3):
+        await on.engine.tick()
+        while await on.engine.courier.deliver():
+            pass
 
 
 async def waiting(on: Stage) -> list[Run]:
@@ -94,7 +94,7 @@ async def test_of_a_thousand_asks_no_more_are_open_than_may_be_and_none_is_lost(
             await allow(on, notice)
         answered += len(shown)
         on.clock.move(MINUTE)
-        await on.settle()
+        await settle(on)
 
     assert answered == 1_000
     assert len(on.ledger.effects) == 1_000
