@@ -11,9 +11,10 @@ from engine.cards import Card, CardKey, Receipt
 from engine.entries import Record
 from engine.errors import ClaimLostError, CommitConflictError, StoreUnavailableError
 from engine.events import RunEvent
+from engine.gauges import Gauges
 from engine.ids import ApprovalId, Ref, RunId
 from engine.runs import Run
-from engine.store import Change, Claim, Done, Found, Gauges, Loaded, Page, Parcel, RunFilter, Store
+from engine.store import Change, Claim, Done, Found, Loaded, Page, Parcel, RunFilter, Store
 
 
 class MeteredStore:

@@ -11,9 +11,10 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from engine.gauges import Gauges
 from engine.ids import Report
 from engine.runs import RunStatus
-from engine.store import Change, Gauges
+from engine.store import Change
 from engine.tickets import Resolution, ResumeTicket
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400

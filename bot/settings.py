@@ -185,7 +185,7 @@ class Settings(BaseSettings):
     host: str = "127.0.0.1"
     port: int = 8787
     operator: str = ""
-    max_open_asks_per_approver: int | None = None
+    max_open_asks_per_approver: int | None = Field(None, ge=1)
 
     @classmethod
     def settings_customise_sources(
@@ -261,13 +261,6 @@ class Settings(BaseSettings):
         if not re.fullmatch(r"\d", str(replicas)):
             raise ValueError("must be a number from 0 to 9")
         return replicas
-
-    @field_validator("max_open_asks_per_approver", mode="before")
-    @classmethod
-    def _is_a_limit(cls, most: object) -> object:
-        if most is not None and not re.fullmatch(r"[1-9]\d{0,5}", str(most)):
-            raise ValueError("must be a number of at least 1")
-        return most
 
     @field_validator("resume_secrets")
     @classmethod

@@ -130,12 +130,6 @@ class Draft:
         self.raise_card(ticket.approval, Role.ASK)
         self.raise_card(ticket.approval, Role.ASKED)
 
-    def put_ticket(self, changed: ResumeTicket) -> None:
-        """Replace an open ticket."""
-        same = changed.approval
-        tickets = tuple(changed if t.approval == same else t for t in self.run.tickets)
-        self.set(tickets=tickets)
-
     def close_ticket(self, ticket: ResumeTicket, resolution: Resolution) -> None:
         """Close a ticket; the owner is told unless it was the owner who decided."""
         approval, call = ticket.approval, self.batch.call(ticket.target.call)

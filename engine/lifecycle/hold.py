@@ -48,7 +48,10 @@ def release(run: Run, approvals: Collection[ApprovalId], moment: Moment) -> Chan
         deadline = moment.now + back.timeout
         call = draft.batch.call(ticket.target.call)
         asked = ticket.model_copy(update={"held": None, "deadline": deadline})
-        draft.put_ticket(sealed(asked, call))
+        asked = sealed(asked, call)
+        draft.set(
+            tickets=tuple(asked if t.approval == asked.approval else t for t in draft.run.tickets)
+        )
         draft.note(
             TicketReleased(
                 approval=ticket.approval, ref=ticket.ref, call=call.id, deadline=deadline

@@ -13,9 +13,10 @@ from engine.cards import Card, CardKey, Receipt
 from engine.entries import Record
 from engine.errors import RunNotFoundError, StoreUnavailableError, StoreVersionError
 from engine.events import RunEvent
+from engine.gauges import Gauges
 from engine.ids import ApprovalId, Clock, Ref, RunId
 from engine.runs import Run
-from engine.store import Change, Claim, Done, Found, Gauges, Loaded, Page, Parcel, RunFilter
+from engine.store import Change, Claim, Done, Found, Loaded, Page, Parcel, RunFilter
 from engine.stores import (
     redis_cards,
     redis_claims,

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from engine.store import Gauges
+from engine.gauges import Gauges
 from engine.stores.redis_berths import WAITING
 from engine.stores.redis_scripts import Server
 from engine.stores.rows import to_moment

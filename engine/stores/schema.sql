@@ -134,7 +134,8 @@ CREATE TABLE IF NOT EXISTS berths (
     news     TEXT NOT NULL
 ) STRICT;
 
-CREATE INDEX IF NOT EXISTS berths_waiting ON berths (number, within) WHERE state = 'waiting';
+CREATE INDEX IF NOT EXISTS berths_waiting ON berths (number) WHERE state = 'waiting';
+CREATE INDEX IF NOT EXISTS berths_lines ON berths (within, number) WHERE state = 'waiting';
 CREATE INDEX IF NOT EXISTS berths_called ON berths (number) WHERE state = 'called';
 
 CREATE TABLE IF NOT EXISTS berth_counts (
@@ -160,3 +161,21 @@ WITH RECURSIVE step (priority) AS (
     ) FROM step WHERE step.priority IS NOT NULL
 )
 SELECT priority FROM step;
+
+-- The first ask of each kind that waits, found along the index.
+CREATE VIEW IF NOT EXISTS berth_heads AS
+WITH RECURSIVE step (within) AS (
+    VALUES ('')
+    UNION ALL
+    SELECT (
+        SELECT within FROM berths INDEXED BY berths_lines
+        WHERE state = 'waiting' AND within > step.within
+        ORDER BY within LIMIT 1
+    ) FROM step WHERE within IS NOT NULL
+)
+SELECT (
+    SELECT number FROM berths INDEXED BY berths_lines
+    WHERE state = 'waiting' AND berths.within = step.within
+    ORDER BY number LIMIT 1
+) AS number, within
+FROM step WHERE within > '';

@@ -14,20 +14,10 @@ from pathlib import Path
 from engine.cards import Card, CardKey, Receipt
 from engine.entries import Record
 from engine.events import RunEvent
+from engine.gauges import Gauges
 from engine.ids import ApprovalId, Clock, Ref, RunId, utc_now
 from engine.runs import Run
-from engine.store import (
-    Change,
-    Claim,
-    ClaimEffect,
-    Done,
-    Found,
-    Gauges,
-    Loaded,
-    Page,
-    Parcel,
-    RunFilter,
-)
+from engine.store import Change, Claim, ClaimEffect, Done, Found, Loaded, Page, Parcel, RunFilter
 from engine.stores import (
     sqlite_cards,
     sqlite_claims,

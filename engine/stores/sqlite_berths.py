@@ -30,20 +30,26 @@ INSERT INTO berth_counts (name, open, waiting)
 SELECT value, :open, :waiting FROM json_each(:names) WHERE true
 ON CONFLICT (name) DO UPDATE SET open = open + excluded.open, waiting = waiting + excluded.waiting
 """
-_TIDY = "DELETE FROM berth_counts WHERE open = 0 AND waiting = 0"
-_FORGET = "DELETE FROM berths WHERE approval = ? RETURNING state, within, told"
-# The first of each kind: the others of its kind have no room where it has none.
-_HEADS = """
-SELECT min(number), within FROM berths INDEXED BY berths_waiting
-WHERE state = 'waiting' GROUP BY within ORDER BY 1
+_TIDY = """
+DELETE FROM berth_counts
+WHERE name IN (SELECT value FROM json_each(?)) AND open = 0 AND waiting = 0
 """
+_FORGET = "DELETE FROM berths WHERE approval = ? RETURNING state, within, told"
+# The others of a kind have no room where the first of it has none.
+_HEADS = "SELECT number, within FROM berth_heads ORDER BY number"
 _CALL = """
 UPDATE berths SET state = 'called' WHERE number = ? AND state = 'waiting' RETURNING within, told
 """
-_OPEN_COUNTS = "SELECT name, open FROM berth_counts"
-_ROWS = "SELECT number, approval, run, state, since FROM berths"
-_CALLED = f"{_ROWS} INDEXED BY berths_called WHERE state = 'called' ORDER BY number LIMIT ?"
-_KNOWN = f"{_ROWS} WHERE number > ? ORDER BY number LIMIT ?"
+_OPEN_COUNTS = """
+SELECT name, open FROM berth_counts WHERE name IN (SELECT value FROM json_each(?))
+"""
+_CALLED = """
+SELECT number, approval, run, state, since FROM berths INDEXED BY berths_called
+WHERE state = 'called' ORDER BY number LIMIT ?
+"""
+_KNOWN = """
+SELECT number, approval, run, state, since FROM berths WHERE number > ? ORDER BY number LIMIT ?
+"""
 _SETTLE = "UPDATE berths SET state = 'open' WHERE approval = ? AND state = 'called'"
 _COUNT = "SELECT open, waiting FROM berth_counts WHERE name = ?"
 _STATE = "SELECT state, within, told FROM berths WHERE approval = ?"
@@ -121,7 +127,8 @@ def leave(database: Database, approvals: Sequence[ApprovalId]) -> bool:
         _add(database, _names(within, told), state, -1)
     if gone:
         _call(database)
-        database.change(_TIDY)
+        for _, within, told in gone:
+            database.change(_TIDY, (_names(within, told),))
     return bool(gone)
 
 
@@ -247,14 +254,15 @@ def _call_next(database: Database, heads: list[Row]) -> bool:
     """Call the first that has room; False where none has."""
     if not heads:
         return False
-    counts = {name: Count(opened) for name, opened in database.all(_OPEN_COUNTS)}
-    first: Within = json.loads(heads[0][1])
-    for number, body in heads:
-        within: Within = json.loads(body)
-        if _lacking(within, counts, None if number == heads[0][0] else first) is None:
-            ((same, told),) = database.all(_CALL, (number,))
-            _add(database, _names(same, told), BerthState.WAITING, -1)
-            _add(database, _names(same, told), BerthState.CALLED, 1)
+    kinds: list[tuple[int, Within]] = [(number, json.loads(body)) for number, body in heads]
+    names = json.dumps([name for _, within in kinds for name, _ in within])
+    counts = {name: Count(opened) for name, opened in database.all(_OPEN_COUNTS, (names,))}
+    first = kinds[0][1]
+    for number, within in kinds:
+        if _lacking(within, counts, None if within is first else first) is None:
+            ((body, told),) = database.all(_CALL, (number,))
+            _add(database, _names(body, told), BerthState.WAITING, -1)
+            _add(database, _names(body, told), BerthState.CALLED, 1)
             return True
     return False
 

@@ -2,8 +2,8 @@
 
 from datetime import datetime
 
+from engine.gauges import Gauges
 from engine.ids import Clock
-from engine.store import Gauges
 from engine.stores.rows import to_micros, to_moment
 from engine.stores.sqlite_database import Database
 
