@@ -2,6 +2,7 @@
 
 from notifiers.blocks import Message
 from notifiers.card import ask_card, short_card
+from notifiers.held import held_message
 from notifiers.inbox import InboxNotifier
 from notifiers.inputs import Input, can_edit, inputs_of, read_inputs
 from notifiers.modals import (
@@ -25,6 +26,7 @@ __all__ = [
     "can_edit",
     "deny_form",
     "edit_form",
+    "held_message",
     "inputs_of",
     "outcome_message",
     "pages",

@@ -15,16 +15,14 @@ def held_message(notice: HeldNotice) -> Message:
 
 
 def _waits(notice: HeldNotice) -> str:
-    agent = wording.marked_name(notice.agent)
-    many = (
-        "1 more waits and comes"
-        if notice.waiting == 1
-        else f"{notice.waiting:,} more wait and come"
-    )
+    agent, waiting = wording.marked_name(notice.agent), notice.waiting
+    come = "as these are answered"
     if notice.full == "agent":
-        return f"{agent} has {_asks(notice.opened)}; {many} as these are answered"
+        more = "1 more waits and comes" if waiting == 1 else f"{waiting:,} more wait and come"
+        return f"{agent} has {_asks(notice.opened)}; {more} {come}"
+    more = "1 waits and comes" if waiting == 1 else f"{waiting:,} wait and come"
     whom = wording.deciders(notice.approvers)
-    return f"{_asks(notice.opened)} wait for {whom}; {many} from {agent} as these are answered"
+    return f"{_asks(notice.opened)} for {whom}; of {agent} {more} {come}"
 
 
 def _all_put(notice: HeldNotice) -> str:

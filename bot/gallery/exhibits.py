@@ -8,10 +8,19 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from bot.gallery.samples import ASK_RECEIPT, BOB, LONG_QUESTION, QUESTION, STATES, closed, ticket
+from bot.gallery.samples import (
+    ASK_RECEIPT,
+    BOB,
+    LONG_QUESTION,
+    QUESTION,
+    STATES,
+    closed,
+    held,
+    ticket,
+)
 from bot.gallery.samples import finished as result
 from bot.gallery.samples import outcome as ended
-from engine.cards import Notice, Role, TicketNotice
+from engine.cards import HeldNotice, Notice, Role, TicketNotice
 from engine.entries import CallOutcome
 from engine.identity import SYSTEM, Approvers
 from engine.runs import RunStatus
@@ -21,6 +30,7 @@ from notifiers import (
     answer_form,
     ask_card,
     deny_form,
+    held_message,
     outcome_message,
     pages,
     review_form,
@@ -39,6 +49,7 @@ class Shelf(StrEnum):
     QUESTIONS = "questions"
     CLOSED = "closed"
     SHORTENED = "shortened"
+    HELD = "held-back"
     OWNER = "owner"
     FORMS = "forms"
 
@@ -109,6 +120,11 @@ def _shortened() -> list[Exhibit]:
 _ASKED: Json = {"role": Role.ASKED, "ask": ASK_RECEIPT, "token": None}
 _OTHERS = Approvers(people=(BOB,), groups=("S0ONCALL",))
 _LIVE = result(CallOutcome.SUCCEEDED, "release 1.4.2 live")
+_HELD: Mapping[str, HeldNotice] = {
+    "held_by_an_agents_limit": held(),
+    "held_by_an_approvers_limit": held(full="approver", opened=50, waiting=1, approvers=_OTHERS),
+    "held_no_more": held(waiting=0),
+}
 _OWNER: Mapping[str, Notice] = {
     "owner_waits_for_you": ticket(**_ASKED),
     "owner_waits_for_others": ticket(**_ASKED, approvers=_OTHERS),
@@ -131,6 +147,10 @@ def _owner() -> list[Exhibit]:
 
 def _for_the_owner(notice: Notice) -> Callable[[Any], Message]:
     return ticket_message if isinstance(notice, TicketNotice) else outcome_message
+
+
+def _held() -> list[Exhibit]:
+    return [Exhibit(name, Shelf.HELD, one, held_message) for name, one in _HELD.items()]
 
 
 def _forms() -> list[Exhibit]:
@@ -156,5 +176,5 @@ _BOOK = ticket(
 )
 
 EXHIBITS: Mapping[str, Exhibit] = {
-    one.name: one for one in (*_cards(), *_noted(), *_shortened(), *_owner(), *_forms())
+    one.name: one for one in (*_cards(), *_noted(), *_shortened(), *_held(), *_owner(), *_forms())
 }
