@@ -90,22 +90,21 @@ async def test_what_was_to_be_held_back_is_asked_after_the_bot_died(
     await end(bot)
 
 
-@pytest.mark.parametrize("point", [Point.DECIDED, Point.RELEASED])
-async def test_what_was_held_back_is_released_after_the_bot_died(
-    scene: Narrow, point: Point
-) -> None:
+@pytest.mark.parametrize("point", ["killed with the cancel", Point.RELEASED])
+async def test_what_was_held_back_is_released_after_the_bot_died(scene: Narrow, point: str) -> None:
     doomed = await scene.bot(point)
     await scene.ask()
     await scene.owner_knows()
-    first = (await scene.run()).ref
+    first, card = (await scene.run()).ref, await scene.open_card()
     await scene.ask()
     await scene.people.wait_for(lambda: held_back(scene), timeout_s=30)
     await scene.terminal("runs", "cancel", first)
-    if point is Point.DECIDED:
+    if point != Point.RELEASED:
         doomed.kill()
     assert await asyncio.wait_for(doomed.wait(), 30) == -signal.SIGKILL
 
     bot = await scene.bot()
+    await scene.people.wait_for(lambda: scene.is_closed(card), timeout_s=30)
     await scene.approve_next()
 
     await scene.all_is_over()
