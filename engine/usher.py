@@ -7,7 +7,12 @@ from datetime import timedelta
 from engine.admission import Admission
 from engine.agents import AgentRegistry
 from engine.berths import Ask, Berth
-from engine.errors import CommitConflictError, RunNotFoundError, UndecodableRecordError
+from engine.errors import (
+    CommitConflictError,
+    RunNotFoundError,
+    TicketMismatchError,
+    UndecodableRecordError,
+)
 from engine.ids import ApprovalId, RunId, Surroundings
 from engine.lifecycle.hold import release
 from engine.runs import Run, RunStatus
@@ -55,6 +60,9 @@ class Usher:
             return 0
         except RunNotFoundError:
             return await self._forget(called, set())
+        except TicketMismatchError as error:
+            # Nobody is asked what was not committed so; it stays as it is until it is cancelled.
+            self._surroundings.report("usher", error)
         there = {ticket.approval for ticket in loaded.run.tickets}
         await self._store.berths.settle(sorted(approvals & there))
         return len(approvals & there) + await self._forget(called, there)

@@ -8,7 +8,7 @@ from engine.cards import CardKey, Role
 from engine.events import Fact, RunEvent, TicketHeld, TicketOpened, TicketReleased, link_event
 from engine.ids import ApprovalId, Moment
 from engine.lifecycle.draft import Draft
-from engine.lifecycle.seal import sealed
+from engine.lifecycle.seal import check_open, sealed
 from engine.runs import Run
 from engine.store import Change
 from engine.tickets import HeldBack, ResumeTicket
@@ -39,12 +39,18 @@ def hold_back(before: Run, change: Change, waiting: Collection[Held]) -> Change:
 
 
 def release(run: Run, approvals: Collection[ApprovalId], moment: Moment) -> Change | None:
-    """Return the Change that asks what was held back; None where nothing of it is any more."""
+    """Return the Change that asks what was held back; None where nothing of it is any more.
+
+    Raises:
+        TicketMismatchError: a field of a ticket or of its call is not as it was committed.
+
+    """
     held = [(t, t.held) for t in run.tickets if t.approval in approvals and t.held is not None]
     if not held:
         return None
     draft = Draft(run, moment)
     for ticket, back in held:
+        check_open(run, ticket)
         deadline = moment.now + back.timeout
         call = draft.batch.call(ticket.target.call)
         asked = ticket.model_copy(update={"held": None, "deadline": deadline})

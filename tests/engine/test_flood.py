@@ -10,10 +10,11 @@ import pytest
 from engine import Agent, Allow, Approvers, Deny, InvalidAgentDefinitionError, RunEngine
 from engine.berths import Ask
 from engine.cards import HeldNotice, Role, TicketNotice
-from engine.errors import NotAllowedError
+from engine.errors import NotAllowedError, TicketMismatchError
 from engine.events import TicketHeld, TicketOpened, TicketReleased, link_event
 from engine.identity import Via
 from engine.ids import ApprovalId, RunId, Surroundings
+from engine.lifecycle.hold import release
 from engine.runs import RunStatus
 from engine.usher import RECOUNT_EVERY, Usher
 from tests.engine.scripted import (
@@ -343,6 +344,20 @@ async def test_a_berth_whose_ticket_may_still_come_is_kept() -> None:
     await settle(on)
     await settle(on)
     assert [one.approval for one in await on.store.berths.known(0, 9)] == ["apr_late"]
+
+
+async def test_what_was_changed_while_it_was_held_back_is_not_sealed_anew() -> None:
+    on = stage(lambda ledger: deployer(ledger, max_open_asks=1))
+    _, second = await flood(on, 2)
+    run = await on.engine.get_run(second)
+    changed = run.tickets[0].model_copy(update={"digest": "0" * 64})
+
+    with pytest.raises(TicketMismatchError):
+        release(
+            run.model_copy(update={"tickets": (changed,)}),
+            [changed.approval],
+            on.engine.surroundings.moment(),
+        )
 
 
 async def test_two_ushers_at_once_release_each_ticket_once() -> None:
