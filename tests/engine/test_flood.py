@@ -3,6 +3,7 @@
 import asyncio
 from dataclasses import replace
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from engine.identity import Via
 from engine.ids import ApprovalId, RunId, Surroundings
 from engine.lifecycle.hold import release
 from engine.runs import RunStatus
+from engine.stores import SqliteStore
 from engine.usher import RECOUNT_EVERY, Usher
 from tests.engine.scripted import (
     ALICE,
@@ -370,6 +372,36 @@ async def test_two_ushers_at_once_release_each_ticket_once() -> None:
     facts = [event.fact for event in await on.engine.events(second)]
     assert sum(isinstance(fact, TicketReleased) for fact in facts) == 4
     assert len(cards(on)) == 4
+
+
+async def test_replicas_that_park_and_release_at_once_keep_the_limit(tmp_path: Path) -> None:
+    sides = [
+        stage(
+            lambda ledger: deployer(ledger, calls=2, max_open_asks=3),
+            store=lambda clock: SqliteStore(tmp_path / "store.db", clock=clock),
+        )
+        for _ in range(2)
+    ]
+    for on in sides:
+        for _ in range(4):
+            await on.engine.start("deployer", "go", owner=ALICE)
+    done = 0
+    for _ in range(40):
+        await asyncio.gather(*(settle(on) for on in sides))
+        page = await sides[0].engine.list_runs()
+        asked = [t for run in page.runs for t in run.tickets if t.held is None]
+        assert len(asked) == min(3, 16 - done)
+        for ticket in asked:
+            token = await sides[0].engine.token_for(ticket.ref, Via.API)
+            await sides[0].engine.resume(token, Allow(), actor=person(BOB))
+        done += len(asked)
+        if done == 16:
+            break
+    await asyncio.gather(*(settle(on) for on in sides))
+    effects = [effect for on in sides for effect in on.ledger.effects]
+    assert len(effects) == 16
+    for on in sides:
+        await on.store.close()
 
 
 async def test_a_park_that_came_too_late_gives_its_berths_back(
