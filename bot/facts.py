@@ -22,7 +22,9 @@ from engine.events import (
     RunStarted,
     RunSucceeded,
     TicketClosed,
+    TicketHeld,
     TicketOpened,
+    TicketReleased,
     VoteCast,
 )
 from engine.identity import Actor, ActorKind
@@ -34,6 +36,7 @@ from notifiers.wording import short_digest
 _RunFact = RunStarted | CancelRequested | RunSucceeded | RunFailed | RunCancelled
 _JudgedFact = CallGated | CallTightened | CallRejected | CallDropped | CallNotAsked
 _TicketFact = TicketOpened | TicketClosed | VoteCast | ArgumentsEdited | AnswerRefused
+_HeldFact = TicketHeld | TicketReleased
 
 _VERDICTS = {
     Verdict.ALLOW: "is allowed",
@@ -70,6 +73,8 @@ def _tell(fact: Fact) -> str:
             return _tell_run(fact)
         case TicketOpened() | TicketClosed() | VoteCast() | ArgumentsEdited() | AnswerRefused():
             return _tell_ticket(fact)
+        case TicketHeld() | TicketReleased():
+            return _tell_held(fact)
         case CallGated() | CallTightened() | CallRejected() | CallDropped() | CallNotAsked():
             return _tell_judged(fact)
         case CallStarted() | CallFinished() | CallLost() | CallWithheld():
@@ -141,6 +146,16 @@ def _tell_ticket(fact: _TicketFact) -> str:
         case AnswerRefused():
             why = fact.refusal.value.replace("_", " ")
             return f"{tell_actor(fact.actor)} tried to {fact.decision} and may not ({why})"
+        case _:
+            assert_never(fact)
+
+
+def _tell_held(fact: _HeldFact) -> str:
+    match fact:
+        case TicketHeld():
+            return f"{fact.ref} is held back: too many others are open"
+        case TicketReleased():
+            return f"{fact.ref} is put to people now"
         case _:
             assert_never(fact)
 

@@ -19,6 +19,7 @@ _MOST_LINES = 20
 _EVENTS = 5
 _WORDS = 300
 _RESULT = 2_000
+HELD = "held back"
 
 USAGE = (
     "*What I understand*",
@@ -85,6 +86,7 @@ def show(shown: Shown) -> str:
 
 def _waiting_line(run: Run, ticket: ResumeTicket) -> str:
     until = f" · until {wording.moment(ticket.deadline)}" if ticket.deadline else ""
+    until = f" · {HELD}" if ticket.held else until
     so_far = f" · {ticket.counted} of {ticket.needed} approved" if ticket.needed > 1 else ""
     return f"`{ticket.ref}` {wording.marked_name(run.agent)}: {_asked(ticket)}{so_far}{until}"
 
@@ -98,7 +100,9 @@ def _asked(ticket: ResumeTicket) -> str:
 def _run_line(run: Run) -> str:
     waits = tuple(dict.fromkeys(wording.deciders(ticket.approvers) for ticket in run.tickets))
     on = f" for {', and for '.join(waits)}" if waits else ""
-    return f"`{run.ref}` {wording.marked_name(run.agent)}: {run.status}{on}"
+    held = sum(ticket.held is not None for ticket in run.tickets)
+    back = f" · {held} {HELD}" if held else ""
+    return f"`{run.ref}` {wording.marked_name(run.agent)}: {run.status}{on}{back}"
 
 
 def _section(title: str, lines: Sequence[str]) -> str:
@@ -134,6 +138,8 @@ def _effect_lines(notice: TicketNotice) -> list[str]:
 def _state(notice: TicketNotice, ended: Resolution | None) -> str:
     if ended is None:
         until = f" until {wording.moment(notice.deadline)}" if notice.deadline else ""
+        if notice.held:
+            until = f" already; it is {HELD}, as too many others are open"
         votes = wording.votes(notice)
         return f"{wording.deciders(notice.approvers)} may decide{until}." + (votes and f" {votes}.")
     if ended.timed_out:

@@ -6,13 +6,15 @@ from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 from bot.metrics import Meters
+from engine.berths import Berths
 from engine.cards import Card, CardKey, Receipt
 from engine.entries import Record
 from engine.errors import ClaimLostError, CommitConflictError, StoreUnavailableError
 from engine.events import RunEvent
+from engine.gauges import Gauges
 from engine.ids import ApprovalId, Ref, RunId
 from engine.runs import Run
-from engine.store import Change, Claim, Done, Found, Gauges, Loaded, Page, Parcel, RunFilter, Store
+from engine.store import Change, Claim, Done, Found, Loaded, Page, Parcel, RunFilter, Store
 
 
 class MeteredStore:
@@ -25,6 +27,11 @@ class MeteredStore:
         """Take the store and the meters."""
         self.inner = inner
         self._meters = meters
+
+    @property
+    def berths(self) -> Berths:
+        """Pass on."""
+        return self.inner.berths
 
     async def commit(self, change: Change, claim: Claim | None = None) -> Done:
         """Pass on, and count what it did."""

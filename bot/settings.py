@@ -23,6 +23,7 @@ from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from bot.addresses import check_address, check_host, check_port, check_text, is_loopback
+from bot.counts import Few, Limit
 from bot.store_url import Place, read_store_url
 from engine.errors import ConfigurationError
 from engine.stores.redis_address import RedisAddress
@@ -177,7 +178,7 @@ class Settings(BaseSettings):
     store_url: str = Field("", repr=False)
     """It may hold a password."""
     store_id: str = ""
-    store_replicas: int = 0
+    store_replicas: Few = 0
     durability: Durability = Durability.STRICT
     resume_secrets: tuple[Secret, ...] = ()
     agents: tuple[str, ...] = ()
@@ -185,6 +186,7 @@ class Settings(BaseSettings):
     host: str = "127.0.0.1"
     port: int = 8787
     operator: str = ""
+    max_open_asks_per_approver: Limit | None = None
 
     @classmethod
     def settings_customise_sources(
@@ -253,13 +255,6 @@ class Settings(BaseSettings):
         if str(durability) not in list(Durability):
             raise ValueError("must be strict or relaxed")
         return durability
-
-    @field_validator("store_replicas", mode="before")
-    @classmethod
-    def _is_a_few(cls, replicas: object) -> object:
-        if not re.fullmatch(r"\d", str(replicas)):
-            raise ValueError("must be a number from 0 to 9")
-        return replicas
 
     @field_validator("resume_secrets")
     @classmethod

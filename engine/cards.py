@@ -27,6 +27,10 @@ class Role(StrEnum):
     """Tells the owner how a ticket ended."""
     OUTCOME = "outcome"
     """Tells the owner how the run ended."""
+    HELD = "held"
+    """Tells, where the approvers are, that asks wait as too many are open."""
+    HELD_OWNER = "held_owner"
+    """Tells the owner the same."""
 
 
 SHARE = "+"
@@ -145,6 +149,7 @@ class TicketNotice(Frozen):
     approvers: Approvers
     origin: Origin
     deadline: datetime | None
+    held: bool = False
     digest: str
     votes: tuple[Vote, ...] = ()
     needed: int = 1
@@ -218,9 +223,38 @@ class OutcomeNotice(Frozen):
     text: str
 
 
+class HeldNotice(Frozen):
+    """That asks of an agent wait, as too many are open: said once, until none waits any more.
+
+    Attributes:
+        full: Of which there are too many: the agent's asks, or those of approvers, who are named
+            in ``approvers``.
+        opened: How many asks are open there.
+        waiting: How many of the agent's wait, at the moment ``at``.
+
+    """
+
+    kind: Literal["held"] = "held"
+    role: Role
+    idempotency: str
+    run: RunId
+    run_ref: Ref
+    agent: str
+    owner: PersonId
+    origin: Origin
+    approvers: Approvers
+    requester: PersonId
+    full: Literal["agent", "approver"]
+    opened: int
+    waiting: int
+    at: datetime
+
+
 Asked = TicketNotice | BatchNotice
 """What is told of one ticket, or of several that share a card."""
-Notice = Annotated[TicketNotice | BatchNotice | OutcomeNotice, pydantic.Field(discriminator="kind")]
+Notice = Annotated[
+    TicketNotice | BatchNotice | OutcomeNotice | HeldNotice, pydantic.Field(discriminator="kind")
+]
 
 
 class Notifier(Protocol):

@@ -39,6 +39,7 @@ from engine.store import Page, RunFilter, Store
 from engine.sweeper import Sweeper
 from engine.tickets import Decision, ResumeTicket
 from engine.tokens import KeyRing
+from engine.usher import Usher
 
 if TYPE_CHECKING:
     from engine.executor import Executor
@@ -96,6 +97,7 @@ class RunEngine:
             self._surroundings,
         )
         self.sweeper = Sweeper(store, self._surroundings)
+        self.usher = Usher(store, self.agents, self._surroundings)
         self.courier = Courier(store, self._notifiers, self._writer, self._surroundings)
 
     @property
@@ -279,12 +281,13 @@ class RunEngine:
         return Worker(self._store, self._executor, self._surroundings, options)
 
     async def tick(self) -> None:
-        """Run each loop once: time out tickets, advance ready runs, deliver due cards."""
+        """Run each loop once: time out tickets, advance runs, release asks, deliver due cards."""
         from engine.worker import WorkerOptions  # noqa: PLC0415 - as in ``worker``
 
         await self.sweeper.sweep()
         name = self._surroundings.ids.new("tick")
         await self.worker(WorkerOptions(name=name, lease=TICK_LEASE)).drain_ready()
+        await self.usher.release()
         await self.courier.deliver()
 
     async def _start(self, request: StartRequest) -> Started:

@@ -32,6 +32,7 @@ HoldshortError
 │   ├── ClaimLostError
 │   ├── DeadlinePassedError
 │   ├── DeadlineNotReachedError
+│   ├── NoBerthError
 │   ├── RefTakenError
 │   ├── RunClaimedError            stop the processes that serve this store
 │   └── UndecodableRecordError
@@ -349,6 +350,10 @@ class DeadlinePassedError(StoreError):
 
 class DeadlineNotReachedError(StoreError):
     """The change is only allowed from a moment that has not come (by the store's clock)."""
+
+
+class NoBerthError(StoreError):
+    """A change asks for more than may be open now: hold the rest back, and commit again."""
 
 
 class RefTakenError(StoreError):

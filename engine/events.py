@@ -83,6 +83,26 @@ class TicketOpened(Frozen):
     deadline: datetime | None
 
 
+class TicketHeld(Frozen):
+    """A ticket is not asked yet: so many others are open of what it counts for (``full``)."""
+
+    kind: Literal["ticket_held"] = "ticket_held"
+    approval: ApprovalId
+    ref: Ref
+    call: CallId
+    full: tuple[str, ...] = ()
+
+
+class TicketReleased(Frozen):
+    """A ticket that was held back is asked from here on."""
+
+    kind: Literal["ticket_released"] = "ticket_released"
+    approval: ApprovalId
+    ref: Ref
+    call: CallId
+    deadline: datetime
+
+
 class VoteCast(Frozen):
     """Somebody allowed a call that takes several: so many have by now, so many are needed."""
 
@@ -207,6 +227,8 @@ Fact = Annotated[
     | CallDropped
     | CallNotAsked
     | TicketOpened
+    | TicketHeld
+    | TicketReleased
     | VoteCast
     | ArgumentsEdited
     | AnswerRefused

@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
+from engine.admission import Admission
 from engine.agents import Agent, AgentRegistry
 from engine.entries import CallResult, read_entries
 from engine.errors import (
@@ -65,6 +66,7 @@ class Executor:
         self._store = store
         self._agents = agents
         self._surroundings = surroundings
+        self._admission = Admission(agents)
         self._shelf = ToolShelf()
 
     async def advance(self, run: Run, claim: Claim, stop: asyncio.Event) -> Advanced:
@@ -77,7 +79,7 @@ class Executor:
             StoreError: the store failed; the lease will lapse.
 
         """
-        journey = Journey(self._store, self._surroundings, run, claim)
+        journey = Journey(self._store, self._surroundings, run, claim, self._admission)
         try:
             await self._go(journey, stop)
         except StoppedError:

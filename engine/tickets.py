@@ -1,6 +1,6 @@
 """What a parked run waits for, who may answer with what, and the answers: pure types."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Annotated, Literal, Self, assert_never
 
@@ -164,8 +164,25 @@ class Edited(Frozen):
     at: datetime
 
 
+class HeldBack(Frozen):
+    """That a ticket is not asked yet, as too many others are open.
+
+    Attributes:
+        timeout: How long silence is not yet a denial, from when it is asked.
+        full: What it counts for (an agent, an approver) where no more could be open.
+        news: Who is told by it that asks wait: ``here``, where they are put; ``owner``.
+
+    """
+
+    timeout: timedelta
+    full: tuple[str, ...] = ()
+    news: tuple[str, ...] = ()
+
+
 class ResumeTicket(Frozen):
     """The committed fact that a parked run waits on.
+
+    A ticket that is held back has no deadline and no card; one that was closed so never had any.
 
     ``seal`` is the digest of everything else here and of the call, as they were committed.
     """
@@ -186,6 +203,7 @@ class ResumeTicket(Frozen):
     requester: PersonId
     declared: Declared = UNDECLARED
     edited: Edited | None = None
+    held: HeldBack | None = None
     votes: tuple[Vote, ...] = ()
     resolution: Resolution | None = None
     seal: str = ""

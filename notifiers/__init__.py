@@ -3,6 +3,7 @@
 from notifiers.batch import Shown, batch_card, may_be_bulk, read_shown, short_batch_card
 from notifiers.blocks import Message
 from notifiers.card import ask_card, short_card
+from notifiers.held import held_message
 from notifiers.inbox import InboxNotifier
 from notifiers.inputs import Input, can_edit, inputs_of, read_inputs
 from notifiers.modals import (
@@ -29,6 +30,7 @@ __all__ = [
     "can_edit",
     "deny_form",
     "edit_form",
+    "held_message",
     "inputs_of",
     "may_be_bulk",
     "outcome_message",

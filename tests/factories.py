@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
 
+from engine.berths import Ask
 from engine.cards import CardKey, Receipt, Role
 from engine.entries import Record, RecordKind
 from engine.events import RunEvent, RunStarted, link_event
@@ -138,6 +139,17 @@ def make_event(seq: int) -> RunEvent:
 def make_record(entry: int, kind: RecordKind = RecordKind.INPUT, index: int = 0) -> Record:
     """Return a record."""
     return Record(entry, kind, index, f'{{"of": "{entry}.{index}"}}')
+
+
+def make_ask(approval: str, most: int = 1, **given: Any) -> Ask:
+    """Return an ask of an agent and an approver who may have so many open."""
+    usual: dict[str, Any] = {
+        "approval": ApprovalId(approval),
+        "run": RunId("run_of_" + approval),
+        "within": (("agent:a", most), ("person:U1", most)),
+        "told": ("owner:a:UOWNER",),
+    }
+    return Ask(**(usual | given))
 
 
 def make_card_key(run: Run, **given: Any) -> CardKey:

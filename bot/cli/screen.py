@@ -118,6 +118,7 @@ def _ticket_as_json(ticket: ResumeTicket) -> dict[str, Any]:
         "on_call": ticket.approvers.on_call,
         "needed": ticket.needed,
         "votes": [{"by": vote.actor.id, "at": vote.at.isoformat()} for vote in ticket.votes],
+        "held_back": ticket.held is not None,
         "deadline": ticket.deadline.isoformat() if ticket.deadline else None,
         "digest": ticket.digest,
     }
@@ -125,7 +126,9 @@ def _ticket_as_json(ticket: ResumeTicket) -> dict[str, Any]:
 
 def _about(run: Run) -> str:
     if run.tickets:
-        return ", ".join(f"{ticket.ref} {_subject(ticket)}" for ticket in run.tickets)
+        asked = [f"{one.ref} {_subject(one)}" for one in run.tickets if one.held is None]
+        held = len(run.tickets) - len(asked)
+        return ", ".join([*asked, f"{held} held back"] if held else asked)
     text = one_line(mask(run.failure.message if run.failure else run.output or ""))
     return text if len(text) <= _TEXT else f"{text[:_TEXT]}…"
 
@@ -168,6 +171,8 @@ def _stands(notice: TicketNotice) -> str:
         return f"{tell_resolution(end)}, {_moment(end.at)}"
     people = named(notice.approvers, FOR_TERMINAL) or "nobody"
     until = f", until {_moment(notice.deadline)}" if notice.deadline else ""
+    if notice.held:
+        until = "; held back, as too many others are open"
     return f"for {people} to decide{until}"
 
 

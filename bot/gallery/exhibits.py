@@ -22,6 +22,7 @@ from bot.gallery.samples import (
     STATES,
     TWO_OF_THREE,
     closed,
+    held,
     ticket,
     vote,
 )
@@ -31,6 +32,7 @@ from engine.cards import (
     BatchNotice,
     Effect,
     EffectState,
+    HeldNotice,
     Notice,
     OutcomeNotice,
     Role,
@@ -48,6 +50,7 @@ from notifiers import (
     batch_card,
     batch_message,
     deny_form,
+    held_message,
     outcome_message,
     pages,
     review_form,
@@ -68,6 +71,7 @@ class Shelf(StrEnum):
     BATCHES = "batches"
     CLOSED = "closed"
     SHORTENED = "shortened"
+    HELD = "held-back"
     OWNER = "owner"
     FORMS = "forms"
 
@@ -245,6 +249,11 @@ def _batches() -> list[Exhibit]:
 
 _ASKED: Json = {"role": Role.ASKED, "ask": ASK_RECEIPT, "token": None}
 _OTHERS = Approvers(people=(BOB,), groups=("S0ONCALL",))
+_HELD: Mapping[str, HeldNotice] = {
+    "held_by_an_agents_limit": held(),
+    "held_by_an_approvers_limit": held(full="approver", opened=50, waiting=1, approvers=_OTHERS),
+    "held_no_more": held(waiting=0),
+}
 _OWNER: Mapping[str, Notice] = {
     "owner_waits_for_you": ticket(**_ASKED),
     "owner_waits_for_others": ticket(**_ASKED, approvers=_OTHERS),
@@ -277,8 +286,14 @@ def _for_the_owner(notice: Notice) -> Callable[[Any], Message]:
             return batch_message
         case OutcomeNotice():
             return outcome_message
+        case HeldNotice():
+            return held_message
         case _:
             assert_never(notice)
+
+
+def _held() -> list[Exhibit]:
+    return [Exhibit(name, Shelf.HELD, one, held_message) for name, one in _HELD.items()]
 
 
 def _forms() -> list[Exhibit]:
@@ -305,5 +320,13 @@ _BOOK = ticket(
 
 EXHIBITS: Mapping[str, Exhibit] = {
     one.name: one
-    for one in (*_cards(), *_noted(), *_batches(), *_shortened(), *_owner(), *_forms())
+    for one in (
+        *_cards(),
+        *_noted(),
+        *_batches(),
+        *_shortened(),
+        *_held(),
+        *_owner(),
+        *_forms(),
+    )
 }

@@ -5,7 +5,16 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from engine.cards import Effect, EffectState, Original, OutcomeNotice, Receipt, Role, TicketNotice
+from engine.cards import (
+    Effect,
+    EffectState,
+    HeldNotice,
+    Original,
+    OutcomeNotice,
+    Receipt,
+    Role,
+    TicketNotice,
+)
 from engine.entries import CallOutcome
 from engine.fields import Field, FieldKind
 from engine.identity import SYSTEM, Actor, Approvers, Via, Vote
@@ -104,6 +113,26 @@ def outcome(status: RunStatus, text: str) -> OutcomeNotice:
         status=status,
         text=text,
     )
+
+
+def held(**changed: Any) -> HeldNotice:  # noqa: ANN401 - same
+    """Return that asks wait, as too many are open."""
+    fields: dict[str, Any] = {
+        "role": Role.HELD,
+        "idempotency": "run_1:apr_1:held",
+        "run": RunId("run_1"),
+        "run_ref": Ref("R4T8AB"),
+        "agent": "deployer",
+        "owner": ALICE,
+        "requester": ALICE,
+        "origin": Origin(),
+        "approvers": Approvers(people=(BOB,)),
+        "full": "agent",
+        "opened": 20,
+        "waiting": 37,
+        "at": LATER,
+    }
+    return HeldNotice(**{**fields, **changed})
 
 
 def finished(how: CallOutcome | None, text: str, seconds: float | None = 3.2) -> Effect:

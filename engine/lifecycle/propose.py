@@ -1,6 +1,6 @@
 """Propose: a model's response becomes a batch; calls that ask park the run."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import ceil
@@ -87,7 +87,7 @@ def propose(run: Run, proposal: Proposal, asking: Asking, moment: Moment) -> Cha
         draft.note(CallDropped(call=call.id, tool=call.tool))
     prompts = {g.call.id: g.asks for g in proposal.calls if g.asks is not None}
     _go_through(draft, prompts, asking)
-    _share_cards(draft)
+    share_cards(draft, draft.run.tickets)
     draft.settle()
     return park_if_asking(draft)
 
@@ -104,14 +104,14 @@ def proceed(run: Run, prompts: Mapping[CallId, str], asking: Asking, moment: Mom
     return park_if_asking(draft)
 
 
-def _share_cards(draft: Draft) -> None:
+def share_cards(draft: Draft, tickets: Iterable[ResumeTicket]) -> None:
     """Put the permissions that ask the same people until the same moment on cards together.
 
-    Decided here, once, so that no ticket is ever on two cards. The rest of the step keeps cards of
-    its own.
+    Decided once, when they begin to ask, so that no ticket is ever on two cards. The rest of the
+    step keeps cards of its own.
     """
     alike: dict[tuple[Approvers, datetime | None], list[ApprovalId]] = {}
-    for ticket in draft.run.tickets:
+    for ticket in tickets:
         if isinstance(ticket.target, ToolPermission):
             alike.setdefault((ticket.approvers, ticket.deadline), []).append(ticket.approval)
     for approvals in alike.values():

@@ -36,6 +36,9 @@ class Place:
         return self.key("start", named.hexdigest())
 
 
+BERTHS = Place("z")
+"""Where the berths are, whichever place the runs are in that have them."""
+
 EVERYWHERE = tuple(Place(letter) for letter in PLACES)
 
 

@@ -13,9 +13,10 @@ from engine.cards import Card, CardKey, Receipt
 from engine.entries import Record
 from engine.errors import RunNotFoundError, StoreUnavailableError, StoreVersionError
 from engine.events import RunEvent
+from engine.gauges import Gauges
 from engine.ids import ApprovalId, Clock, Ref, RunId
 from engine.runs import Run
-from engine.store import Change, Claim, Done, Found, Gauges, Loaded, Page, Parcel, RunFilter
+from engine.store import Change, Claim, Done, Found, Loaded, Page, Parcel, RunFilter
 from engine.stores import (
     redis_cards,
     redis_claims,
@@ -28,6 +29,7 @@ from engine.stores import (
 from engine.stores.bell import Bell
 from engine.stores.keys import EVERYWHERE, Place, place_of_ref, place_of_run
 from engine.stores.redis_bell import Listener
+from engine.stores.redis_berths import RedisBerths
 from engine.stores.redis_connection import Client
 from engine.stores.redis_outlook import Outlook, Work
 from engine.stores.redis_scripts import Server
@@ -64,8 +66,14 @@ class RedisStore:
         self._ring = secrets.token_hex(8)
         self._listener = Listener(listen, self._bell, self._ring)
         self._outlook = Outlook(self._server, self._readable, self._bell, self._listener)
+        self._berths = RedisBerths(self._server, self._outlook, self._ring, self._bell.ring)
         self._identity = ""
         self._errands: set[asyncio.Task[Any]] = set()
+
+    @property
+    def berths(self) -> RedisBerths:
+        """Return what bounds how many asks are open at once."""
+        return self._berths
 
     async def identity(self) -> str:
         """Return the store's own random name, given to it when it was made.
@@ -85,8 +93,9 @@ class RedisStore:
     async def commit(self, change: Change, claim: Claim | None = None) -> Done:
         """Check and write a change."""
         identity = await self.identity()
-        with self._outlook.changing():
-            done = await redis_commit.commit(self._server, change, claim, identity, self._ring)
+        async with self._berths.moved_by(change):
+            with self._outlook.changing():
+                done = await redis_commit.commit(self._server, change, claim, identity, self._ring)
         self._ring_if(not done.replayed)
         return done
 

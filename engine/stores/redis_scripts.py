@@ -39,6 +39,11 @@ class Script:
 _PARTS = {
     "adopt_card": "time cards posts",
     "behind": "time cards",
+    "berths_leave": "berths",
+    "berths_list": "",
+    "berths_restore": "time berths",
+    "berths_settle": "berths",
+    "berths_take": "time berths",
     "card_failed": "time cards posts",
     "card_shown": "time cards posts",
     "cards": "time cards",
@@ -65,11 +70,23 @@ _PARTS = {
 }
 SCRIPTS = tuple(_PARTS)
 _READS = {
-    *("behind", "cards", "due", "ended", "events", "gauges", "list", "load", "moments", "pack"),
+    *(
+        "behind",
+        "berths_list",
+        "cards",
+        "due",
+        "ended",
+        "events",
+        "gauges",
+        "list",
+        "load",
+        "moments",
+        "pack",
+    ),
     *("peek", "records"),
 }
 # These make room or keep what there is: a server that is full must not lose claims over it.
-_SMALL = {"heartbeat", "release", "card_failed", "purge"}
+_SMALL = {"berths_leave", "berths_settle", "heartbeat", "release", "card_failed", "purge"}
 
 
 @cache

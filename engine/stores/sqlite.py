@@ -13,20 +13,10 @@ from pathlib import Path
 from engine.cards import Card, CardKey, Receipt
 from engine.entries import Record
 from engine.events import RunEvent
+from engine.gauges import Gauges
 from engine.ids import ApprovalId, Clock, Ref, RunId, utc_now
 from engine.runs import Run
-from engine.store import (
-    Change,
-    Claim,
-    ClaimEffect,
-    Done,
-    Found,
-    Gauges,
-    Loaded,
-    Page,
-    Parcel,
-    RunFilter,
-)
+from engine.store import Change, Claim, ClaimEffect, Done, Found, Loaded, Page, Parcel, RunFilter
 from engine.stores import (
     sqlite_cards,
     sqlite_claims,
@@ -38,6 +28,7 @@ from engine.stores import (
 )
 from engine.stores.bell import Bell
 from engine.stores.rows import OnUndecodable, Readable, to_micros
+from engine.stores.sqlite_berths import SqliteBerths
 from engine.stores.sqlite_database import (
     MEMORY,
     Database,
@@ -99,9 +90,15 @@ class SqliteStore:
             partial(open_database, Options(str(path), busy, trace), self._tally)
         )
         self._bell = Bell()
+        self._berths = SqliteBerths(self._thread, clock, self._bell.ring)
         # Nobody else writes to memory.
         file = str(path) != MEMORY
         self._watch = Watch(log_of(path), self._look_elsewhere) if file else None
+
+    @property
+    def berths(self) -> SqliteBerths:
+        """Return what bounds how many asks are open at once."""
+        return self._berths
 
     @property
     def counters(self) -> Counters:

@@ -135,6 +135,12 @@ async def test_every_agent_is_under_the_rules_of_the_house(tmp_path: Path) -> No
         assert list(runtime.engine.agents) == []
 
 
+async def test_a_limit_of_the_house_is_every_agents() -> None:
+    settings = terminal(max_open_asks_per_approver=7)
+    async with open_runtime(settings, agents=[deployer(Ledger())]) as runtime:
+        assert [agent.max_open_asks_per_approver for agent in runtime.engine.agents] == [7]
+
+
 async def test_what_is_answered_in_a_terminal_is_served_by_the_other_process(
     tmp_path: Path,
 ) -> None:

@@ -54,6 +54,7 @@ def test_everything_is_read_from_its_variable(monkeypatch: pytest.MonkeyPatch) -
         HOLDSHORT_HOST="::1",
         HOLDSHORT_PORT="80",
         HOLDSHORT_OPERATOR="U1",
+        HOLDSHORT_MAX_OPEN_ASKS_PER_APPROVER="7",
         HOLDSHORT_AGENTS="a:b, c.d:e",
         HOLDSHORT_RULES="/srv/rules.toml",
         SLACK_SIGNING_SECRET="one-of-two-5f2c, two-of-two-81ab",
@@ -68,6 +69,7 @@ def test_everything_is_read_from_its_variable(monkeypatch: pytest.MonkeyPatch) -
     assert (read.slack_channel, read.host, read.port, read.operator) == ("C1", "::1", 80, "U1")
     assert read.agents == ("a:b", "c.d:e")
     assert read.rules == "/srv/rules.toml"
+    assert read.max_open_asks_per_approver == 7
     signing = [one.get_secret_value() for one in read.slack_signing_secret]
     assert signing == ["one-of-two-5f2c", "two-of-two-81ab"]
 
@@ -96,6 +98,7 @@ def test_every_setting_can_be_read_from_a_file(
         "HOLDSHORT_STORE_URL": "memory:",
         "HOLDSHORT_DURABILITY": "relaxed",
         "HOLDSHORT_STORE_REPLICAS": "1",
+        "HOLDSHORT_MAX_OPEN_ASKS_PER_APPROVER": "9",
         "HOLDSHORT_SLACK_MODE": "socket",
         "HOLDSHORT_SLACK_API_URL": "https://slack.example/api/",
         "HOLDSHORT_PORT": "81",
@@ -169,6 +172,8 @@ def test_what_is_missing_depends_on_what_for_and_is_named_all_at_once(
         ("HOLDSHORT_STORE_URL", "mysql://:canary-pw@host/", "'mysql', which is no store"),
         ("HOLDSHORT_STORE_REPLICAS", "all", "must be a number from 0 to 9"),
         ("HOLDSHORT_STORE_REPLICAS", "-1", "must be a number from 0 to 9"),
+        ("HOLDSHORT_MAX_OPEN_ASKS_PER_APPROVER", "0", "must be a number from 1 to 999999"),
+        ("HOLDSHORT_MAX_OPEN_ASKS_PER_APPROVER", "few", "must be a number from 1 to 999999"),
         ("HOLDSHORT_DURABILITY", "lax", "must be strict or relaxed"),
         ("HOLDSHORT_STORE_URL", "/srv/x.db", "no scheme"),
         ("HOLDSHORT_STORE_URL", "sqlite:///", "which is no store"),

@@ -47,6 +47,7 @@ OTHERS: dict[str, Json] = {
     "approvers": {"people": ["UBOB"], "quorum": 1},
     "declared": {"risk": "low", "title": "Nothing much"},
     "edited": {"original": "0" * 64, "by": [], "at": "2026-01-01T12:00:00Z"},
+    "held": {"timeout": "PT1H", "full": [], "news": []},
 }
 UNTOUCHED = {"schema_version", "resolution"}
 """A schema that is not known is another test; an open ticket with a resolution is below."""

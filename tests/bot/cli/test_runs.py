@@ -181,6 +181,7 @@ def test_a_program_reads_what_a_run_waits_for(terminal: Terminal, serving: Servi
             "on_call": False,
             "needed": 1,
             "votes": [],
+            "held_back": False,
             "deadline": run.waiting.deadline.isoformat() if run.waiting.deadline else None,
             "digest": run.waiting.digest,
         }
