@@ -13,6 +13,7 @@ import aiohttp
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.askable import check_askable
 from bot.directory import SlackDirectory, SlackIdentity, error_code
 from bot.house_rules import under_house_rules
 from bot.logs import report_fault
@@ -153,6 +154,8 @@ async def open_runtime(
     around = replace(around, report=meters.counting(around.report))
     given = load_agents(settings.agents) if agents is None else agents
     known = under_house_rules(given, settings)
+    if settings.purpose is not Purpose.TERMINAL:
+        check_askable(known)
     async with AsyncExitStack() as stack:
         opened = store or await open_store(settings, around)
         stack.push_async_callback(opened.close)

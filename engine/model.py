@@ -70,6 +70,21 @@ class ModelQuestion:
     tools: Sequence[ToolDefinition]
 
 
+def why_not_askable(model: object) -> str:
+    """Return what keeps a model from being asked at all, on one line; empty if nothing does.
+
+    A name may be unknown, or want a library or an API key that is not there. Nothing is sent.
+    """
+    try:
+        with contained():
+            models.infer_model(model)  # type: ignore[arg-type] # whatever the Agent was given
+    except (ImportError, exceptions.UserError) as error:
+        return " ".join(text_of(error).split())
+    except Exception as error:  # noqa: BLE001 - a provider's own library may raise anything
+        return " ".join(describe_error(error).split())
+    return ""
+
+
 async def ask_model(question: ModelQuestion) -> ModelReply:
     """Make one model request.
 

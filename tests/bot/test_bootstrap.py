@@ -261,3 +261,33 @@ async def test_a_terminal_that_cannot_ask_slack_lets_nobody_through(tmp_path: Pa
                 )
 
         assert await on.unchanged(run)
+
+
+async def test_models_that_cannot_be_asked_are_told_at_the_start_one_line_each(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "openai", None)
+    ledger = Ledger()
+    agents = [
+        deployer(ledger),
+        deployer(ledger, name="second", model="openai:gpt-5"),
+        deployer(ledger, name="third", model="nosuch:model"),
+    ]
+    async with LocalSlack() as slack:
+        with pytest.raises(SettingsError) as refused:
+            await open_runtime(settings_for(slack), agents=agents).__aenter__()
+
+    second, third = refused.value.problems
+    assert second.startswith("agent second: the model 'openai:gpt-5' cannot be asked: ")
+    assert "pydantic-ai-slim[openai]" in second
+    assert third == (
+        "agent third: the model 'nosuch:model' cannot be asked: Unknown model: nosuch:model"
+    )
+
+
+async def test_a_terminal_needs_no_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "openai", None)
+    settings = given_settings(Purpose.TERMINAL, store_url="memory:", resume_secrets=RESUME_SECRET)
+    agents = [deployer(Ledger(), model="openai:gpt-5")]
+    async with open_runtime(settings, agents=agents) as runtime:
+        assert [agent.name for agent in runtime.engine.agents] == ["deployer"]

@@ -116,6 +116,17 @@ async def test_two_agents_of_one_name_are_a_failure(given: Set, tmp_path: Path) 
     assert "two agents are named 'a'" in await failure("agents")
 
 
+async def test_a_model_that_cannot_be_asked_is_a_failure(given: Set, tmp_path: Path) -> None:
+    module = write_agents(tmp_path, "silent", f"approvers=['{ALICE}']")
+    path = tmp_path / "silent.py"
+    path.write_text(path.read_text().replace("model='test'", "model='nosuch:model'"))
+    given(HOLDSHORT_AGENTS=module)
+
+    assert await failure("agents") == (
+        "agent agent0: the model 'nosuch:model' cannot be asked: Unknown model: nosuch:model"
+    )
+
+
 async def test_the_rules_are_read_and_faults_told(given: Set, tmp_path: Path) -> None:
     (tmp_path / "rules.toml").write_text("[[rule]]\nverdict = 'deny'\ntool = 'x'\n")
     given(HOLDSHORT_RULES=str(tmp_path / "rules.toml"))
