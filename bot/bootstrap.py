@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import importlib
+import secrets
 import sys
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -20,7 +21,7 @@ from bot.logs import report_fault
 from bot.metered_store import MeteredStore
 from bot.metrics import Meters
 from bot.named import check_named
-from bot.settings import Purpose, Settings, SettingsError, SlackMode, proxy_for
+from bot.settings import Settings, SettingsError, SlackMode, proxy_for
 from bot.stores import open_store, try_store
 from engine import Actor, Agent, RunEngine, Via
 from engine.cards import Notice, Notifier, Receipt
@@ -154,7 +155,7 @@ async def open_runtime(
     around = replace(around, report=meters.counting(around.report))
     given = load_agents(settings.agents) if agents is None else agents
     known = under_house_rules(given, settings)
-    if settings.purpose is not Purpose.TERMINAL:
+    if settings.purpose.serves:
         check_askable(known)
     async with AsyncExitStack() as stack:
         opened = store or await open_store(settings, around)
@@ -162,7 +163,7 @@ async def open_runtime(
         await try_store(opened)
         slack: SlackSide | None = None
         directory: Directory | None = None
-        if settings.purpose is not Purpose.TERMINAL:
+        if settings.purpose.serves:
             slack = await stack.enter_async_context(_open_slack(settings, around, pauses))
             directory = slack.directory
             await check_named(known, directory)
@@ -223,7 +224,9 @@ def _wire(
     return RunEngine(
         store=store,
         agents=agents,
-        resume_secret=[secret.get_secret_value() for secret in settings.resume_secrets],
+        # Whoever only looks has tokens for themselves alone.
+        resume_secret=[secret.get_secret_value() for secret in settings.resume_secrets]
+        or secrets.token_urlsafe(),
         notifiers={SLACK: notifier},
         directory=directory,
         surroundings=around,
@@ -251,8 +254,7 @@ async def _check_app_token(client: AsyncWebClient, settings: Settings) -> None:
 
     """
     token = settings.slack_app_token
-    serves = settings.purpose is not Purpose.TERMINAL
-    if not serves or settings.slack_mode is not SlackMode.SOCKET or token is None:
+    if not settings.purpose.serves or settings.slack_mode is not SlackMode.SOCKET or token is None:
         return
     with contextlib.suppress(TimeoutError, aiohttp.ClientError):
         try:

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 from platformdirs import user_data_path
 from pydantic import (
     AfterValidator,
+    BeforeValidator,
     Field,
     SecretStr,
     ValidationError,
@@ -40,7 +41,12 @@ class Purpose(StrEnum):
     """Serve, with the agents handed over in code."""
     TERMINAL = "terminal"
     LOOK = "look"
-    """Look at files alone: nothing need be set."""
+    """Look at what is there, and change nothing: nothing need be set."""
+
+    @property
+    def serves(self) -> bool:
+        """Tell whether Slack is served."""
+        return self in {Purpose.SERVE, Purpose.EMBED}
 
 
 class SlackMode(StrEnum):
@@ -182,8 +188,8 @@ class Settings(BaseSettings):
     resume_secrets: tuple[Secret, ...] = ()
     agents: tuple[str, ...] = ()
     rules: str = ""
-    host: str = "127.0.0.1"
-    port: int = 8787
+    host: Annotated[str, AfterValidator(check_host)] = "127.0.0.1"
+    port: Annotated[int, BeforeValidator(check_port)] = 8787
     operator: str = ""
 
     @classmethod
@@ -282,11 +288,6 @@ class Settings(BaseSettings):
     def _is_an_address(cls, url: str) -> str:
         return check_address(url, SLACK_API)
 
-    @field_validator("host")
-    @classmethod
-    def _is_a_host(cls, host: str) -> str:
-        return check_host(host)
-
     @field_validator("agents")
     @classmethod
     def _named_as_module_and_attribute(cls, agents: tuple[str, ...]) -> tuple[str, ...]:
@@ -294,11 +295,6 @@ class Settings(BaseSettings):
             if not re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", agent):
                 raise ValueError(f"names {agent!r}: write module:attribute")
         return agents
-
-    @field_validator("port", mode="before")
-    @classmethod
-    def _is_a_port(cls, port: object) -> object:
-        return check_port(port)
 
     @model_validator(mode="after")
     def _one_secret_one_purpose(self) -> Self:

@@ -1,5 +1,6 @@
 """Wiring: what is wrong is told before anything runs, and a terminal needs no Slack."""
 
+import logging
 import sys
 from pathlib import Path
 from typing import Any
@@ -261,6 +262,23 @@ async def test_a_terminal_that_cannot_ask_slack_lets_nobody_through(tmp_path: Pa
                 )
 
         assert await on.unchanged(run)
+
+
+async def test_serving_says_which_store_it_opened_and_what_is_in_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    url = f"sqlite:///{tmp_path / 'holdshort.db'}"
+    with caplog.at_level(logging.INFO):
+        for _ in range(2):
+            async with on_stage(store_url=url) as on:
+                await on.park()
+
+    said = [one.msg for one in caplog.records if isinstance(one.msg, dict)]
+    opened = [one for one in said if one["event"] == "store opened"]
+    assert [(one["url"], one["new"], one["live_runs"]) for one in opened] == [
+        (url, True, 0),
+        (url, False, 1),
+    ]
 
 
 async def test_models_that_cannot_be_asked_are_told_at_the_start_one_line_each(
