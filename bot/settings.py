@@ -6,6 +6,7 @@ import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Self
 from urllib.parse import urlsplit
@@ -23,7 +24,14 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from bot.addresses import check_address, check_host, check_port, check_text, is_loopback
+from bot.addresses import (
+    check_address,
+    check_channel,
+    check_host,
+    check_port,
+    check_text,
+    is_loopback,
+)
 from bot.store_url import Place, read_store_url
 from engine.errors import ConfigurationError
 from engine.stores.redis_address import RedisAddress
@@ -178,8 +186,10 @@ class Settings(BaseSettings):
     slack_signing_secret: tuple[Secret, ...] = ()
     slack_app_token: Secret | None = None
     slack_mode: SlackMode = SlackMode.HTTP
-    slack_api_url: str = SLACK_API
-    slack_channel: str = ""
+    slack_api_url: Annotated[str, AfterValidator(partial(check_address, example=SLACK_API))] = (
+        SLACK_API
+    )
+    slack_channel: Annotated[str, AfterValidator(check_channel)] = ""
     store_url: str = Field("", repr=False)
     """It may hold a password."""
     store_id: str = ""
@@ -282,11 +292,6 @@ class Settings(BaseSettings):
         if url:
             read_store_url(url)
         return url
-
-    @field_validator("slack_api_url")
-    @classmethod
-    def _is_an_address(cls, url: str) -> str:
-        return check_address(url, SLACK_API)
 
     @field_validator("agents")
     @classmethod

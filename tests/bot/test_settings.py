@@ -50,7 +50,7 @@ def test_everything_is_read_from_its_variable(monkeypatch: pytest.MonkeyPatch) -
         HOLDSHORT_DURABILITY="relaxed",
         HOLDSHORT_SLACK_MODE="socket",
         HOLDSHORT_SLACK_API_URL="http://127.0.0.1:1/api",
-        HOLDSHORT_SLACK_CHANNEL="C1",
+        HOLDSHORT_SLACK_CHANNEL="C01",
         HOLDSHORT_HOST="::1",
         HOLDSHORT_PORT="80",
         HOLDSHORT_OPERATOR="U1",
@@ -65,11 +65,33 @@ def test_everything_is_read_from_its_variable(monkeypatch: pytest.MonkeyPatch) -
     assert (read.store_id, read.store_replicas, read.durability) == ("5f2c", 2, "relaxed")
     assert read.slack_mode == "socket"
     assert read.slack_api_url == "http://127.0.0.1:1/api/"
-    assert (read.slack_channel, read.host, read.port, read.operator) == ("C1", "::1", 80, "U1")
+    assert (read.slack_channel, read.host, read.port, read.operator) == ("C01", "::1", 80, "U1")
     assert read.agents == ("a:b", "c.d:e")
     assert read.rules == "/srv/rules.toml"
     signing = [one.get_secret_value() for one in read.slack_signing_secret]
     assert signing == ["one-of-two-5f2c", "two-of-two-81ab"]
+
+
+@pytest.mark.parametrize("purpose", [Purpose.SERVE, Purpose.TERMINAL])
+@pytest.mark.parametrize("channel", ["deploys", "#deploys", "U0ALICE", "c0deploys", "C0 1"])
+def test_a_channel_that_is_no_id_is_refused(
+    channel: str, purpose: Purpose, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environment(monkeypatch, HOLDSHORT_SLACK_CHANNEL=channel)
+
+    (told,) = problems(purpose)
+    assert told.startswith(
+        f"HOLDSHORT_SLACK_CHANNEL is {channel!r}, no id of a channel: set its id"
+    )
+
+
+@pytest.mark.parametrize("channel", ["C0DEPLOYS", "G0123456789", "D024BE91L", ""])
+def test_the_id_of_a_channel_or_none_is_taken(
+    channel: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environment(monkeypatch, HOLDSHORT_SLACK_CHANNEL=channel)
+
+    assert read_settings(Purpose.SERVE).slack_channel == channel
 
 
 def test_what_is_not_set_has_a_harmless_default(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,6 +121,7 @@ def test_every_setting_can_be_read_from_a_file(
         "HOLDSHORT_SLACK_MODE": "socket",
         "HOLDSHORT_SLACK_API_URL": "https://slack.example/api/",
         "HOLDSHORT_PORT": "81",
+        "HOLDSHORT_SLACK_CHANNEL": "C0DEPLOYS",
     }
     value = GOOD.get(name) or values.get(name, "elsewhere")
     file = tmp_path / "setting"

@@ -83,6 +83,15 @@ async def test_the_rest_is_looked_at_though_a_setting_is_missing(
     assert "slack token" in {one.check for one in await examine()}
 
 
+async def test_a_channel_by_its_name_is_told_with_where_its_id_is(given: Set) -> None:
+    given(HOLDSHORT_SLACK_CHANNEL="#deploys")
+
+    first, *_ = await look("settings")
+
+    assert first.text == "HOLDSHORT_SLACK_CHANNEL is '#deploys', no id of a channel"
+    assert first.remedy == "set its id (C...), from the foot of its details in Slack"
+
+
 async def test_settings_that_cannot_be_read_end_the_examination(given: Set) -> None:
     given(HOLDSHORT_PORT="many")
 
@@ -271,7 +280,6 @@ async def test_over_http_no_app_token_is_tried(given: Set, slack: LocalSlack) ->
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("#deploys", "is '#deploys', no id"),
         ("C0NOWHERE", "C0NOWHERE: channel_not_found"),
         ("C0PRIVATE", "C0PRIVATE: channel_not_found"),
     ],
