@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bot.logs import get_log
 from bot.settings import Durability, Purpose, Settings, SettingsError
-from engine.errors import StoreUnavailableError
+from engine.errors import StoreUnavailableError, StoreUnfitError
 from engine.ids import Surroundings
 from engine.store import Store
 from engine.stores import MemoryStore, SqliteStore
@@ -133,10 +133,13 @@ async def _open_redis(
 ) -> Store:
     # Only who uses it pays for it: redis-py takes a third of a second to import.
     from engine.stores.redis import RedisStore  # noqa: PLC0415
-    from engine.stores.redis_checks import Wanted, examine, is_new, refuse_unfit  # noqa: PLC0415
+    from engine.stores.redis_checks import Wanted, examine, is_new  # noqa: PLC0415
     from engine.stores.redis_connection import open_listener, open_writer  # noqa: PLC0415
+    from engine.stores.redis_findings import refuse_unfit  # noqa: PLC0415
 
-    wanted = Wanted(settings.durability is Durability.RELAXED, settings.store_id)
+    wanted = Wanted(
+        settings.durability is Durability.RELAXED, settings.store_id, settings.store_replicas
+    )
     client = open_writer(address)
     store = RedisStore(
         client,
@@ -159,13 +162,9 @@ async def _open_known(
     address: RedisAddress, around: Surroundings, called: str, identity: str
 ) -> Store:
     from engine.stores.redis import RedisStore  # noqa: PLC0415 - as above
-    from engine.stores.redis_checks import (  # noqa: PLC0415
-        Wanted,
-        check_identity,
-        is_new,
-        refuse_unfit,
-    )
+    from engine.stores.redis_checks import Wanted, check_identity, is_new  # noqa: PLC0415
     from engine.stores.redis_connection import open_listener, open_writer  # noqa: PLC0415
+    from engine.stores.redis_findings import refuse_unfit  # noqa: PLC0415
 
     client = open_writer(address)
     store = RedisStore(
@@ -190,6 +189,10 @@ async def _closed_unless_good(
     except StoreUnavailableError as error:
         await store.close()
         raise _no_store(f"{address}: {error}", called) from None
+    except StoreUnfitError as error:
+        await store.close()
+        told = [f"{called} is {address}: {problem}" for problem in error.problems]
+        raise StoreUnfitError(told) from None
     except BaseException:
         await store.close()
         raise

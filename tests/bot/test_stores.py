@@ -89,6 +89,9 @@ async def test_a_bot_on_an_unfit_server_ends_with_a_line_for_each_finding(
 
     assert process.returncode == 2
     first, second = told.decode().splitlines()
+    named = f"HOLDSHORT_STORE_URL is {server.url}: the server "
+    assert first.removeprefix("holdshort: ").startswith(named)
+    assert second.startswith(named)
     assert "keeps no append-only file: set 'appendonly yes'" in first
     assert "'maxmemory-policy volatile-lru'" in second
 
@@ -112,6 +115,25 @@ async def test_a_bot_with_relaxed_durability_serves_and_says_what_may_be_lost(
     opened = json.loads(lines[1])
     assert opened["id"] == server.ask("HGET", "{hs:0}:meta", "id")
     assert (opened["url"], opened["new"], opened["live_runs"]) == (server.url, True, 0)
+
+
+async def test_an_unfit_server_is_named_without_its_password(start_server: Start) -> None:
+    server = start_server(tcp=True, conf={"appendfsync": "no", "requirepass": "hunter2"})
+    url = server.tcp_url.replace("://", "://:hunter2@")
+    with pytest.raises(StoreUnfitError) as refused:
+        await open_runtime(terminal(url), agents=()).__aenter__()
+    (told,) = refused.value.problems
+    assert "hunter2" not in told
+    assert told.startswith(f"HOLDSHORT_STORE_URL is {url.replace('hunter2', '***')}")
+
+
+async def test_more_replicas_than_there_are_keep_a_bot_from_starting(
+    redis_server: ServerProcess,
+) -> None:
+    with pytest.raises(
+        StoreUnfitError, match="HOLDSHORT_STORE_REPLICAS is 1, but the server has 0"
+    ):
+        await open_runtime(terminal(redis_server.url, store_replicas=1), agents=()).__aenter__()
 
 
 async def test_a_terminal_decides_nothing_on_an_unfit_server(start_server: Start) -> None:

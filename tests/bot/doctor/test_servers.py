@@ -43,6 +43,15 @@ async def test_every_fault_of_a_server_is_a_failure_with_its_remedy(
     assert "'maxmemory-policy volatile-lru'" in second.text
 
 
+async def test_more_replicas_than_there_are_are_a_failure(
+    given: Set,
+    redis_server: ServerProcess,
+) -> None:
+    given(HOLDSHORT_STORE_URL=redis_server.url, HOLDSHORT_STORE_REPLICAS="2")
+
+    assert "HOLDSHORT_STORE_REPLICAS is 2, but the server has 0" in await failure("store")
+
+
 async def test_what_is_accepted_to_be_lost_is_a_warning(
     given: Set,
     start_server: Start,
