@@ -109,6 +109,16 @@ class Ledger:
         return f"refunded {order}"
 
 
+def deployer(ledger: Ledger) -> Agent:
+    """Return an agent that asks the owner for one deploy."""
+    return Agent(
+        name="a",
+        model=script([("deploy", {"version": "1"})], repeat_results),
+        tools=[ledger.deploy],
+        approvals={"deploy": "user"},
+    )
+
+
 @dataclass
 class Stage:
     """An engine with a held clock, an inbox and a ledger."""
