@@ -1,4 +1,4 @@
-"""Whether a host, an address or a channel can be one, and whether it is this machine."""
+"""Whether a host, an address, a channel or a number can be one, and which hosts are this machine."""
 
 import re
 import unicodedata
@@ -67,6 +67,18 @@ def check_port(port: object) -> int:
     if number > _LAST_PORT:
         raise ValueError(f"must be a number from 0 to {_LAST_PORT}")
     return number
+
+
+def check_threads(count: object) -> int:
+    """Return how many threads there may be.
+
+    Raises:
+        ValueError: it is no number of threads that a process could have.
+
+    """
+    if not re.fullmatch(r"[1-9][0-9]{0,3}", str(count)):
+        raise ValueError("must be a number from 1 to 9999")
+    return int(str(count))
 
 
 def check_address(url: str, example: str) -> str:

@@ -152,7 +152,9 @@ async def open_runtime(
     """
     meters = Meters()
     around = surroundings or Surroundings(report=report_fault)
-    around = replace(around, report=meters.counting(around.report))
+    around = replace(
+        around, report=meters.counting(around.report), tool_threads=settings.tool_threads
+    )
     given = load_agents(settings.agents) if agents is None else agents
     known = under_house_rules(given, settings)
     if settings.purpose.serves:

@@ -18,6 +18,7 @@ from pydantic import (
     Field,
     SecretStr,
     ValidationError,
+    ValidationInfo,
     field_validator,
     model_validator,
 )
@@ -30,6 +31,7 @@ from bot.addresses import (
     check_host,
     check_port,
     check_text,
+    check_threads,
     is_loopback,
 )
 from bot.store_url import Place, read_store_url
@@ -198,6 +200,7 @@ class Settings(BaseSettings):
     resume_secrets: tuple[Secret, ...] = ()
     agents: tuple[str, ...] = ()
     rules: str = ""
+    tool_threads: Annotated[int, BeforeValidator(check_threads)] = 64
     host: Annotated[str, AfterValidator(check_host)] = "127.0.0.1"
     port: Annotated[int, BeforeValidator(check_port)] = 8787
     operator: str = ""
@@ -256,19 +259,13 @@ class Settings(BaseSettings):
     def _is_an_app_token(cls, token: SecretStr | None) -> SecretStr | None:
         return _right_kind(token, wrong=("xox",), want="an app-level token (xapp-...)")
 
-    @field_validator("slack_mode", mode="before")
+    @field_validator("slack_mode", "durability", mode="before")
     @classmethod
-    def _known_mode(cls, mode: object) -> object:
-        if str(mode) not in list(SlackMode):
-            raise ValueError("must be http or socket")
-        return mode
-
-    @field_validator("durability", mode="before")
-    @classmethod
-    def _known_durability(cls, durability: object) -> object:
-        if str(durability) not in list(Durability):
-            raise ValueError("must be strict or relaxed")
-        return durability
+    def _is_a_word_of_it(cls, word: object, info: ValidationInfo) -> object:
+        words: type[StrEnum] = SlackMode if info.field_name == "slack_mode" else Durability
+        if str(word) not in list(words):
+            raise ValueError(f"must be {' or '.join(words)}")
+        return word
 
     @field_validator("store_replicas", mode="before")
     @classmethod

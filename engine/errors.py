@@ -24,6 +24,7 @@ HoldshortError
 │   ├── TooEarlyError
 │   └── IdempotencyConflictError
 ├── ToolCallError                   tell the model; the run goes on
+├── ToolHangsError                  look at the tool; the run goes on
 ├── ModelRequestError               retry the step, or fail the run
 ├── StoreError                      retry, or give way
 │   ├── StoreUnavailableError
@@ -369,6 +370,10 @@ class RunClaimedError(StoreError):
 
 class UndecodableRecordError(StoreError):
     """A stored record is of an unknown version or kind. It was left untouched."""
+
+
+class ToolHangsError(HoldshortError):
+    """A tool goes on beyond its time, and cannot be stopped: it keeps its thread."""
 
 
 class DirectoryUnavailableError(HoldshortError):

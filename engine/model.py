@@ -39,8 +39,8 @@ MAX_TOOL_NAME = 128
 MAX_CALLS_EVER = 1_024
 MAX_REPLY_BYTES = 4 * 1024 * 1024
 """Several times what models can say in one reply (some 128,000 tokens)."""
-MAX_OUTPUT_CHARS = 256 * 1024
-"""Of a reply's words, as a tool's result may have; they are part of the run, which is read often."""
+MAX_OUTPUT_CHARS = 512 * 1024
+"""Of a reply's words; they are part of the run, which is read often."""
 _SERVER_ERROR = 500
 _RETRYABLE_STATUS = frozenset({408, 409, 425, 429})
 

@@ -303,6 +303,13 @@ async def test_models_that_cannot_be_asked_are_told_at_the_start_one_line_each(
     )
 
 
+async def test_tools_have_as_many_threads_as_the_settings_say() -> None:
+    async with LocalSlack() as slack:
+        settings = settings_for(slack, tool_threads=3)
+        async with open_runtime(settings, agents=()) as runtime:
+            assert runtime.engine.surroundings.tool_threads == 3
+
+
 async def test_a_terminal_needs_no_model(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "openai", None)
     settings = given_settings(Purpose.TERMINAL, store_url="memory:", resume_secrets=RESUME_SECRET)

@@ -47,6 +47,7 @@ def test_everything_is_read_from_its_variable(monkeypatch: pytest.MonkeyPatch) -
         HOLDSHORT_STORE_URL="sqlite:////srv/holdshort.db",
         HOLDSHORT_STORE_ID="5f2c",
         HOLDSHORT_STORE_REPLICAS="2",
+        HOLDSHORT_TOOL_THREADS="8",
         HOLDSHORT_DURABILITY="relaxed",
         HOLDSHORT_SLACK_MODE="socket",
         HOLDSHORT_SLACK_API_URL="http://127.0.0.1:1/api",
@@ -63,7 +64,7 @@ def test_everything_is_read_from_its_variable(monkeypatch: pytest.MonkeyPatch) -
 
     assert read.store_place == Path("/srv/holdshort.db")
     assert (read.store_id, read.store_replicas, read.durability) == ("5f2c", 2, "relaxed")
-    assert read.slack_mode == "socket"
+    assert (read.slack_mode, read.tool_threads) == ("socket", 8)
     assert read.slack_api_url == "http://127.0.0.1:1/api/"
     assert (read.slack_channel, read.host, read.port, read.operator) == ("C01", "::1", 80, "U1")
     assert read.agents == ("a:b", "c.d:e")
@@ -118,6 +119,7 @@ def test_every_setting_can_be_read_from_a_file(
         "HOLDSHORT_STORE_URL": "memory:",
         "HOLDSHORT_DURABILITY": "relaxed",
         "HOLDSHORT_STORE_REPLICAS": "1",
+        "HOLDSHORT_TOOL_THREADS": "8",
         "HOLDSHORT_SLACK_MODE": "socket",
         "HOLDSHORT_SLACK_API_URL": "https://slack.example/api/",
         "HOLDSHORT_PORT": "81",
@@ -192,6 +194,8 @@ def test_what_is_missing_depends_on_what_for_and_is_named_all_at_once(
         ("HOLDSHORT_STORE_URL", "mysql://:canary-pw@host/", "'mysql', which is no store"),
         ("HOLDSHORT_STORE_REPLICAS", "all", "must be a number from 0 to 9"),
         ("HOLDSHORT_STORE_REPLICAS", "-1", "must be a number from 0 to 9"),
+        ("HOLDSHORT_TOOL_THREADS", "0", "must be a number from 1 to 9999"),
+        ("HOLDSHORT_TOOL_THREADS", "many", "must be a number from 1 to 9999"),
         ("HOLDSHORT_DURABILITY", "lax", "must be strict or relaxed"),
         ("HOLDSHORT_STORE_URL", "/srv/x.db", "no scheme"),
         ("HOLDSHORT_STORE_URL", "sqlite:///", "which is no store"),
