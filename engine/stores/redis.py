@@ -203,8 +203,13 @@ class RedisStore:
             )
 
     async def purge(self, older_than: datetime, limit: int, *, dry_run: bool = False) -> int:
-        """Remove up to ``limit`` runs that ended before a moment, each wholly and in one step."""
-        return await redis_purge.purge(self._server, older_than, limit, dry_run=dry_run)
+        """Remove up to ``limit`` runs that ended before a moment, each wholly and in one step.
+
+        Those that cannot be read go too, and are reported.
+        """
+        return await redis_purge.purge(
+            self._server, older_than, limit, self._readable, dry_run=dry_run
+        )
 
     async def gauges(self) -> Gauges:
         """Count what is live, along indexes."""
