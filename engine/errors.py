@@ -24,7 +24,7 @@ HoldshortError
 │   ├── TooEarlyError
 │   └── IdempotencyConflictError
 ├── ToolCallError                   tell the model; the run goes on
-├── ToolHangsError                  look at the tool; the run goes on
+│   └── ToolHangsError             and look at the tool
 ├── ModelRequestError               retry the step, or fail the run
 ├── StoreError                      retry, or give way
 │   ├── StoreUnavailableError
@@ -312,6 +312,10 @@ class ToolCallError(HoldshortError):
     """A tool call that cannot run as asked; the model is told and may try again."""
 
 
+class ToolHangsError(ToolCallError):
+    """A tool goes on beyond its time, and cannot be stopped: it keeps its thread."""
+
+
 class ModelRequestError(HoldshortError):
     """The model could not be asked. ``retryable`` tells whether asking again may help."""
 
@@ -370,10 +374,6 @@ class RunClaimedError(StoreError):
 
 class UndecodableRecordError(StoreError):
     """A stored record is of an unknown version or kind. It was left untouched."""
-
-
-class ToolHangsError(HoldshortError):
-    """A tool goes on beyond its time, and cannot be stopped: it keeps its thread."""
 
 
 class DirectoryUnavailableError(HoldshortError):
