@@ -129,7 +129,10 @@ class Buttons:
             await self._desk.tell(press.place, closed)
             return
         message = press.card.id if press.card else ""
-        view: Any = form(notice, channel=press.place.channel, message=message)
+        # Arguments may be large: laid out in a thread, they hold up nobody else.
+        view: Any = await asyncio.to_thread(
+            form, notice, channel=press.place.channel, message=message
+        )
         trouble = await self._open_view(press.trigger, view)
         if trouble:
             await self._desk.whispers.tell(press.place, _not_opened(trouble, notice))

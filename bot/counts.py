@@ -1,22 +1,21 @@
 """Numbers as settings hold them."""
 
 import re
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
 
-def _check_few(value: object) -> object:
-    if not re.fullmatch(r"\d", str(value)):
-        raise ValueError("must be a number from 0 to 9")
-    return value
+def _from_to(first: int, last: int) -> Any:  # noqa: ANN401 - what pydantic reads in an annotation
+    def check(value: object) -> int:
+        digits = str(value)
+        if not re.fullmatch(r"[0-9]{1,9}", digits) or not first <= int(digits) <= last:
+            raise ValueError(f"must be a number from {first} to {last}")
+        return int(digits)
+
+    return BeforeValidator(check)
 
 
-def _check_limit(value: object) -> object:
-    if not re.fullmatch(r"[1-9]\d{0,5}", str(value)):
-        raise ValueError("must be a number from 1 to 999999")
-    return value
-
-
-Few = Annotated[int, BeforeValidator(_check_few)]
-Limit = Annotated[int, BeforeValidator(_check_limit)]
+Few = Annotated[int, _from_to(0, 9)]
+Limit = Annotated[int, _from_to(1, 999_999)]
+Threads = Annotated[int, _from_to(1, 9999)]

@@ -1,5 +1,6 @@
 """The forms: a reason, an answer, an edit, a review page by page. Who submits is judged, not who opened."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -67,13 +68,16 @@ class Forms:
         notice = await self._desk.look(meta.token.get_secret_value()).soon()
         place = _place(form, meta)
         closed = why_closed(notice) if isinstance(notice, TicketNotice) else notice
-        if closed is not None or notice is None:
+        if closed is not None or not isinstance(notice, TicketNotice):
             await ack()
             await self._desk.tell(place, closed)
-        elif isinstance(notice, TicketNotice) and meta.page < pages(notice):
-            await ack(response_action="update", view=_next_page(notice, meta))
-        else:
+            return
+        # Arguments may be large: laid out in a thread, they hold up nobody else.
+        view = await asyncio.to_thread(_next_page, notice, meta)
+        if view is None:
             await self._approve(form, meta, ack)
+        else:
+            await ack(response_action="update", view=view)
 
     async def edit(self, form: Submission, ack: AsyncAck) -> None:
         """Record an Allow of the arguments as they were edited."""
@@ -149,7 +153,10 @@ def _recorded(outcome: Outcome | Mistakes | None) -> Outcome | None:
     return outcome.error if isinstance(outcome, Mistakes) else outcome
 
 
-def _next_page(notice: TicketNotice, meta: FormMeta) -> dict[str, object]:
+def _next_page(notice: TicketNotice, meta: FormMeta) -> dict[str, object] | None:
+    """Return the next page; None after the last one."""
+    if meta.page >= pages(notice):
+        return None
     # With the token of the first page: should the arguments change between two pages, then what
     # was read is not what would run, and the engine refuses the token as superseded.
     first = notice.model_copy(update={"token": meta.token})

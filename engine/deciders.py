@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -26,9 +27,11 @@ from engine.identity import (
 from engine.ids import PersonId
 from engine.policy import PolicyContext
 from engine.runs import Run
+from engine.threads import Seat, ToolThreads
 from engine.tickets import ResumeTicket
 
 ON_CALL_TIMEOUT_S = 3.0
+ON_CALL_THREADS = 32
 
 
 class Deciders:
@@ -38,6 +41,7 @@ class Deciders:
         """Take who can tell who people are, and the agents, whose on-call functions are asked."""
         self._directory = directory
         self._agents = agents
+        self._threads = ToolThreads(ON_CALL_THREADS)
 
     async def look(self, run: Run, ticket: ResumeTicket, actor: Actor, now: datetime) -> Claimant:
         """Return what is known of an actor who wants to decide a ticket.
@@ -54,7 +58,7 @@ class Deciders:
             return Claimant(actor, person, seat=None, requested=False)
         requester = await self._somebody(ticket.requester) if who.four_eyes else None
         requested = _same(requester, actor.id, person)
-        roll = _Roll(self._directory, self._agents, run, ticket)
+        roll = _Roll(self._directory, self._agents, self._threads, run, ticket)
         seat = person.id if await roll.names(person.ids) else None
         for one in who.stand_ins:
             if seat is None and now <= one.until and await self._is(one.by, person):
@@ -129,6 +133,7 @@ class _Roll:
 
     directory: Directory
     agents: AgentRegistry
+    threads: ToolThreads
     run: Run
     ticket: ResumeTicket
     on_call: frozenset[PersonId] | None = None
@@ -187,8 +192,11 @@ class _Roll:
             if inspect.iscoroutinefunction(on_call):
                 named = await on_call(facts)
             else:
-                # It may ask another system and block; the loop must not.
-                named = await asyncio.to_thread(on_call, facts)
+                # It may ask another system and block; the loop must not, nor its own few threads,
+                # which look up the names of hosts.
+                with self.threads.under(Seat("an on-call function")):
+                    asked = self.threads.submit(copy_context().run, on_call, facts)
+                named = await asyncio.wrap_future(asked)
             if inspect.isawaitable(named):
                 named = await named
             return _people(named)

@@ -16,22 +16,20 @@ HoldshortError
 │   │   └── AlreadyVotedError
 │   ├── TicketMismatchError
 │   ├── TicketExpiredError         also an InvalidResumeTokenError
-│   ├── WrongDecisionError
+│   ├── WrongDecisionError, TooEarlyError
 │   ├── InvalidAnswerError
 │   │   └── InvalidArgumentsError
 │   ├── EditRefusedError
 │   ├── NotAllowedError
-│   ├── TooEarlyError
 │   └── IdempotencyConflictError
 ├── ToolCallError                   tell the model; the run goes on
+│   └── ToolHangsError             and look at the tool
 ├── ModelRequestError               retry the step, or fail the run
 ├── StoreError                      retry, or give way
 │   ├── StoreUnavailableError
 │   ├── StoreUnconfirmedError      do not build on it yet; ask again under the same commit id
-│   ├── CommitConflictError
-│   ├── ClaimLostError
-│   ├── DeadlinePassedError
-│   ├── DeadlineNotReachedError
+│   ├── CommitConflictError, ClaimLostError
+│   ├── DeadlinePassedError, DeadlineNotReachedError
 │   ├── NoBerthError
 │   ├── RefTakenError
 │   ├── RunClaimedError            stop the processes that serve this store
@@ -310,6 +308,10 @@ class IdempotencyConflictError(ResumeError):
 
 class ToolCallError(HoldshortError):
     """A tool call that cannot run as asked; the model is told and may try again."""
+
+
+class ToolHangsError(ToolCallError):
+    """A tool goes on beyond its time, and cannot be stopped: it keeps its thread."""
 
 
 class ModelRequestError(HoldshortError):

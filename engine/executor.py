@@ -13,6 +13,7 @@ from engine.errors import (
     ConfigurationError,
     ModelRequestError,
     StoreUnconfirmedError,
+    ToolHangsError,
     UndecodableRecordError,
 )
 from engine.gate import Gate, LastLook, question_in, rule_books
@@ -67,7 +68,7 @@ class Executor:
         self._agents = agents
         self._surroundings = surroundings
         self._admission = Admission(agents)
-        self._shelf = ToolShelf()
+        self._shelf = ToolShelf(surroundings.tool_threads)
 
     async def advance(self, run: Run, claim: Claim, stop: asyncio.Event) -> Advanced:
         """Take a claimed run as far as it goes, or to the next boundary once ``stop`` is set.
@@ -234,6 +235,7 @@ class _Advance:
         started = clock()
         scope = self.journey.scope(call.id)
         ending = await self.toolbox.run(call.tool, arguments, scope, call.timeout_s)
+        self._tell_of_hang(call, ending)
         result = _result(call, ending, (clock() - started).total_seconds())
         try:
             await self.journey.commit(
@@ -242,6 +244,12 @@ class _Advance:
         except ClaimLostError:
             await self._hand_in_late(call, result)
             raise
+
+    def _tell_of_hang(self, call: ToolCall, ending: Ending) -> None:
+        if ending.hangs:
+            who = f"tool {call.tool} of run {self.journey.run.ref}"
+            told = ToolHangsError(f"{who}: {ending.hangs}; threads of tools {self.toolbox.threads}")
+            self.journey.surroundings.report("worker", told)
 
     async def _hand_in_late(self, call: ToolCall, result: CallResult) -> None:
         """Give in the result of a call that was taken for lost while it ran."""

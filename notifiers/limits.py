@@ -51,6 +51,8 @@ CARD_LINES: Final = 20
 """Short arguments on a card, one a line."""
 CARD_BOXES: Final = 5
 """Long arguments on a card, each in a box of its own."""
+VALUES_LOOKED_AT: Final = 500
+"""For a card or a line: beyond so many, values are counted and not tried."""
 CARD_UNITS: Final = 1800
 """Characters of arguments on a card."""
 CARD_BREAKS: Final = 24

@@ -53,7 +53,7 @@ def start_run(agent: str, text: str, *, owner: str, context: str, key: str) -> N
         )
         Screen().line(started(agent, queued.ref, FOR_TERMINAL))
 
-    at_terminal(work, with_agents=True)
+    at_terminal(work, with_agents=True, makes=True)
 
 
 def _read_context(text: str) -> Json:

@@ -9,9 +9,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from bot.bootstrap import open_runtime
+from bot.logs import report_fault
 from bot.settings import Purpose, Settings, SettingsError, read_settings
+from bot.stores import check_there
 from engine import Actor, Allow, Decision, RunEngine, Via
-from engine.ids import PersonId
+from engine.ids import PersonId, Report, Surroundings
 from engine.lifecycle.answer import Recorded
 from engine.schema import Json
 
@@ -83,26 +85,45 @@ def _check_has_agents(settings: Settings) -> None:
 
 
 @asynccontextmanager
-async def open_terminal(*, with_agents: bool = False) -> AsyncIterator[Terminal]:
+async def open_terminal(
+    purpose: Purpose = Purpose.TERMINAL,
+    *,
+    with_agents: bool = False,
+    makes: bool = False,
+    report: Report = report_fault,
+) -> AsyncIterator[Terminal]:
     """Open the store of the settings; the agents are loaded only where one is to be started.
+
+    ``makes``: the command may be the first to use the store. ``report``: what is told of faults.
 
     Raises:
         ConfigurationError: something must be put right first; the text says what.
 
     """
-    settings = read_settings(Purpose.TERMINAL)
+    settings = read_settings(purpose)
     if with_agents:
         _check_has_agents(settings)
+    if not makes:
+        check_there(settings)
     agents = None if with_agents else ()
-    async with open_runtime(settings, agents=agents) as runtime:
+    around = Surroundings(report=report)
+    async with open_runtime(settings, agents=agents, surroundings=around) as runtime:
         yield Terminal(runtime.engine, settings)
 
 
-def at_terminal(work: Callable[[Terminal], Awaitable[None]], *, with_agents: bool = False) -> None:
+def at_terminal(
+    work: Callable[[Terminal], Awaitable[None]],
+    purpose: Purpose = Purpose.TERMINAL,
+    *,
+    with_agents: bool = False,
+    makes: bool = False,
+    report: Report = report_fault,
+) -> None:
     """Do the work of a command."""
 
     async def run() -> None:
-        async with open_terminal(with_agents=with_agents) as terminal:
+        opening = open_terminal(purpose, with_agents=with_agents, makes=makes, report=report)
+        async with opening as terminal:
             await work(terminal)
 
     asyncio.run(run())

@@ -200,15 +200,25 @@ class RedisStore:
         return await self._outlook.next_due()
 
     async def check(self) -> None:
-        """Return if the server would take a change, and is the store that was opened."""
+        """Return if the server would take and confirm a change, and is the store that was opened."""
         identity = (await self.identity()).encode()
-        found = await self._server.run_everywhere("check", ["meta"])
+        found, confirmed = await self._server.ask_everywhere("check", ["meta"])
         if any(one != identity for some in found for one in some):
             raise StoreUnavailableError(redis_commit.STRANGER)
+        if not confirmed:
+            raise StoreUnavailableError(
+                f"no decision can be confirmed: HOLDSHORT_STORE_REPLICAS is {self._server.replicas},"
+                " and fewer replicas answer: check the replication, or lower it and restart"
+            )
 
     async def purge(self, older_than: datetime, limit: int, *, dry_run: bool = False) -> int:
-        """Remove up to ``limit`` runs that ended before a moment, each wholly and in one step."""
-        return await redis_purge.purge(self._server, older_than, limit, dry_run=dry_run)
+        """Remove up to ``limit`` runs that ended before a moment, each wholly and in one step.
+
+        Those that cannot be read go too, and are reported.
+        """
+        return await redis_purge.purge(
+            self._server, older_than, limit, self._readable, dry_run=dry_run
+        )
 
     async def gauges(self) -> Gauges:
         """Count what is live, along indexes."""

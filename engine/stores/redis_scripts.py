@@ -153,10 +153,25 @@ class Server:
 
         One server has all places, and runs it once.
         """
+        groups = self._everywhere(kinds)
+        return await asyncio.gather(*(self.run(name, some, *arguments) for some in groups))
+
+    async def ask_everywhere(self, name: str, kinds: Sequence[str]) -> tuple[list[Any], bool]:
+        """Do the same, and tell whether as many replicas answer as must confirm what is written.
+
+        Raises:
+            StoreUnavailableError: the server did not do it, or did not say that it did.
+
+        """
+        groups = self._everywhere(kinds)
+        asked = (self.run_confirmed(name, some, wanted=True) for some in groups)
+        replies, confirmed = zip(*await asyncio.gather(*asked), strict=True)
+        return list(replies), all(confirmed)
+
+    def _everywhere(self, kinds: Sequence[str]) -> list[list[str]]:
         keys = [[place.key(kind) for kind in kinds] for place in EVERYWHERE]
-        if isinstance(self._client, Redis):
-            return [await self.run(name, [key for some in keys for key in some], *arguments)]
-        return await asyncio.gather(*(self.run(name, some, *arguments) for some in keys))
+        together = isinstance(self._client, Redis)
+        return [[key for some in keys for key in some]] if together else keys
 
     async def read(self, *command: Argument) -> Any:  # noqa: ANN401 - whatever the command replies
         """Send a plain reading command; return its reply.

@@ -148,6 +148,14 @@ class Readable:
             self._remember(name, error)
             return None
 
+    def look(self, run: RunId, body: str) -> None:
+        """Report a run that cannot be read, and remember nothing: it is about to go."""
+        try:
+            read_run(run, body)
+        except UndecodableRecordError as error:
+            if self._report is not None:
+                self._report(error)
+
     def card(self, row: Row) -> Card | None:
         """Return a card, or None where it cannot be read."""
         name = (f"card {row[0]}", int(row[6]))

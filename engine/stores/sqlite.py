@@ -230,10 +230,13 @@ class SqliteStore:
     async def purge(self, older_than: datetime, limit: int, *, dry_run: bool = False) -> int:
         """Remove, wholly and in one step, up to ``limit`` runs that ended before a moment.
 
-        The file does not shrink: what they took up is used again.
+        Those that cannot be read go too, and are reported. The file does not shrink: what they took
+        up is used again.
         """
         return await self._thread.run(
-            lambda database: sqlite_purge.purge(database, older_than, limit, dry_run=dry_run),
+            lambda database: sqlite_purge.purge(
+                database, older_than, limit, self._readable, dry_run=dry_run
+            ),
             writes=Writes.NOTHING if dry_run else Writes.FULL,
         )
 

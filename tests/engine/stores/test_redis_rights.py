@@ -20,9 +20,9 @@ from engine.stores.redis_checks import (
     check_identity,
     check_rights,
     check_servers,
-    refuse_unfit,
 )
 from engine.stores.redis_connection import open_listener, open_writer
+from engine.stores.redis_findings import refuse_unfit
 from engine.stores.redis_rights import ALONE, ON_CHANNEL, ON_KEYS
 from engine.stores.redis_scripts import SCRIPTS, script
 from tests.contracts.play import LEASE, Play
