@@ -35,6 +35,7 @@ from engine.notices import NoticeWriter
 from engine.rules import Rule, tightening
 from engine.runs import Origin, Run, RunStatus
 from engine.schema import Json
+from engine.settling import Settling
 from engine.store import Page, RunFilter, Store
 from engine.sweeper import Sweeper
 from engine.tickets import Decision, ResumeTicket
@@ -271,7 +272,8 @@ class RunEngine:
         from engine.worker import Worker  # noqa: PLC0415
 
         if self._executor is None:
-            self._executor = Executor(self._store, self.agents, self._surroundings)
+            settling = Settling(self._store.rules, self.deciders, self._surroundings)
+            self._executor = Executor(self._store, self.agents, settling, self._surroundings)
         return Worker(self._store, self._executor, self._surroundings, options)
 
     async def tick(self) -> None:

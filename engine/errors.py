@@ -20,6 +20,7 @@ HoldshortError
 │   ├── InvalidAnswerError
 │   │   └── InvalidArgumentsError
 │   ├── EditRefusedError
+│   ├── RememberRefusedError       in engine/remembered.py
 │   ├── NotAllowedError
 │   ├── TooEarlyError
 │   └── IdempotencyConflictError

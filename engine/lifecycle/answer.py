@@ -23,8 +23,10 @@ from engine.lifecycle.denials import with_denial
 from engine.lifecycle.draft import Draft
 from engine.lifecycle.edit import Edit, put_edit
 from engine.lifecycle.propose import told
+from engine.lifecycle.remember import check_wish, put_wish
 from engine.lifecycle.seal import check_open, sealed
 from engine.lifecycle.table import CallCause
+from engine.remembered import Term, Wished
 from engine.runs import Run, ToolCall
 from engine.schema import Frozen, digest_of
 from engine.store import Change, KeyRecord
@@ -48,18 +50,22 @@ MAX_REASON_CHARS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What an answer is judged with besides the run: the command, who gives it, checked edits."""
+    """What an answer is judged with besides the run: the command, who gives it, checked edits.
+
+    ``terms`` are those of what is to be remembered.
+    """
 
     command: ResumeCommand
     claimant: Claimant
     edit: Edit | None = None
+    terms: tuple[Term, ...] = ()
 
 
 class Recorded(Frozen):
     """What an actor is told of a recorded answer; the same for every repeat of its key.
 
     ``resolution`` is their own word. It ended the ticket unless it was one vote of several:
-    ``votes`` of the ``needed`` were there with it.
+    ``votes`` of the ``needed`` were there with it. ``wished`` is what will be remembered.
     """
 
     run: RunId
@@ -70,6 +76,7 @@ class Recorded(Frozen):
     still_open: int
     votes: int = 1
     needed: int = 1
+    wished: Wished | None = None
 
     @property
     def missing(self) -> int:
@@ -108,6 +115,7 @@ def _recorded(run: Run, ticket: ResumeTicket, resolution: Resolution) -> Recorde
         still_open=len(others),
         votes=ticket.counted,
         needed=ticket.needed,
+        wished=ticket.wished if isinstance(resolution.decision, Allow) else None,
     )
 
 
@@ -157,6 +165,7 @@ def admit(run: Run, judgement: Judgement) -> tuple[ResumeTicket, PersonId]:
     ticket = validate_resume(run, command)
     check_open(run, ticket)
     _check_words(command)
+    check_wish(ticket, command.decision)
     return ticket, seat
 
 
@@ -176,6 +185,8 @@ def answer(
     edit = _edit_in(ticket, judgement)
     if edit is not None:
         ticket = put_edit(draft, ticket, edit, command.actor)
+    if isinstance(command.decision, Allow) and command.decision.remember is not None:
+        ticket = put_wish(draft, ticket, command, judgement.terms)
     instead_of = seat if seat not in {claimant.person.id, command.actor.id} else None
     word = Resolution(
         decision=_kept(command.decision),

@@ -14,6 +14,7 @@ from engine.entries import Record
 from engine.errors import RunNotFoundError, StoreUnavailableError, StoreVersionError
 from engine.events import RunEvent
 from engine.ids import ApprovalId, Clock, Ref, RunId
+from engine.remembered import RememberedRules
 from engine.runs import Run
 from engine.store import Change, Claim, Done, Found, Gauges, Loaded, Page, Parcel, RunFilter
 from engine.stores import (
@@ -30,6 +31,7 @@ from engine.stores.keys import EVERYWHERE, Place, place_of_ref, place_of_run
 from engine.stores.redis_bell import Listener
 from engine.stores.redis_connection import Client
 from engine.stores.redis_outlook import Outlook, Work
+from engine.stores.redis_rules import RedisRules
 from engine.stores.redis_scripts import Server
 from engine.stores.rows import OnUndecodable, Readable
 
@@ -60,6 +62,7 @@ class RedisStore:
         """
         self._server = Server(client, clock, replicas=replicas)
         self._readable = Readable(on_undecodable)
+        self.rules: RememberedRules = RedisRules(self._server, self._readable)
         self._bell = Bell()
         self._ring = secrets.token_hex(8)
         self._listener = Listener(listen, self._bell, self._ring)

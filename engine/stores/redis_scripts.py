@@ -59,6 +59,10 @@ _PARTS = {
     "purge": "time rows names cards",
     "records": "",
     "release": "time rows queue",
+    "rule_end": "",
+    "rule_forget": "time",
+    "rule_keep": "time",
+    "rule_live": "time",
     "take_cards": "time cards",
     "touch": "",
     "unpack": "time rows queue names cards",
@@ -66,10 +70,10 @@ _PARTS = {
 SCRIPTS = tuple(_PARTS)
 _READS = {
     *("behind", "cards", "due", "ended", "events", "gauges", "list", "load", "moments", "pack"),
-    *("peek", "records"),
+    *("peek", "records", "rule_live"),
 }
 # These make room or keep what there is: a server that is full must not lose claims over it.
-_SMALL = {"heartbeat", "release", "card_failed", "purge"}
+_SMALL = {"heartbeat", "release", "card_failed", "purge", "rule_end", "rule_forget"}
 
 
 @cache

@@ -15,6 +15,7 @@ from engine.cards import Card, CardKey, Receipt
 from engine.entries import Record
 from engine.events import RunEvent
 from engine.ids import ApprovalId, Clock, Ref, RunId, utc_now
+from engine.remembered import RememberedRules
 from engine.runs import Run
 from engine.store import (
     Change,
@@ -47,6 +48,7 @@ from engine.stores.sqlite_database import (
     Trace,
     open_database,
 )
+from engine.stores.sqlite_rules import SqliteRules
 from engine.stores.sqlite_thread import DatabaseThread, Writes
 
 DEFAULT_BUSY = timedelta(milliseconds=500)
@@ -99,6 +101,7 @@ class SqliteStore:
         self._thread = DatabaseThread(
             partial(open_database, Options(str(path), busy, trace), self._tally)
         )
+        self.rules: RememberedRules = SqliteRules(self._thread, clock, self._readable)
         self._bell = Bell()
         self._step = math.inf if str(path) == MEMORY else _LOOK_ELSEWHERE_S
         self._looked = -math.inf
