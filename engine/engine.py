@@ -32,6 +32,7 @@ from engine.lifecycle.edit import Edit
 from engine.lifecycle.end import cancel
 from engine.lifecycle.start import Started, StartRequest, start
 from engine.notices import NoticeWriter
+from engine.revoking import Revoking
 from engine.rules import Rule, tightening
 from engine.runs import Origin, Run, RunStatus
 from engine.schema import Json
@@ -96,6 +97,7 @@ class RunEngine:
             self._writer,
             self._surroundings,
         )
+        self.revoking = Revoking(store, self.deciders, self._surroundings)
         self.sweeper = Sweeper(store, self._surroundings)
         self.courier = Courier(store, self._notifiers, self._writer, self._surroundings)
 

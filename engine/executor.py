@@ -42,6 +42,7 @@ from engine.lifecycle.propose import (
 )
 from engine.lifecycle.remember import rule_of
 from engine.model import ModelQuestion, ModelReply, ask_model, without_calls
+from engine.policy import Verdict
 from engine.runs import CallState, Failure, Run, RunStatus, ToolCall, Usage
 from engine.settling import Settling
 from engine.store import Change, Claim, Store
@@ -257,12 +258,13 @@ class _Advance:
         if call.tool not in self.toolbox.names:
             reason = f"the tool {call.tool} is no longer there"
             return lambda run, moment: block(run, call_id, reason, moment)
-        ruling = self.last_look.tightened(call)
+        ruling, now_is = self.last_look.tightened(call), self._fingerprint(call)
+        denied = ruling is not None and ruling.verdict is Verdict.DENY
+        approved = call.approval is not None or call.settled
+        if approved and not denied and now_is != call.fingerprint:
+            return lambda run, moment: ask_again(run, call_id, now_is, self._asking, moment)
         if ruling is not None:
             return lambda run, moment: tighten(run, call_id, ruling, self._asking, moment)
-        now_is = self._fingerprint(call)
-        if call.approval is not None and now_is != call.fingerprint:
-            return lambda run, moment: ask_again(run, call_id, now_is, self._asking, moment)
         return None
 
     def _fingerprint(self, call: ToolCall) -> str:

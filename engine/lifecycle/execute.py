@@ -129,7 +129,9 @@ def ask_again(
     """Return the Change that asks anew for an allowed call whose tool has changed since."""
     draft = Draft(run, moment)
     call = draft.batch.call(call_id)
-    waiting = draft.move_call(call, CallCause.RE_ASK, fingerprint=fingerprint)
+    waiting = draft.move_call(
+        call, CallCause.RE_ASK, fingerprint=fingerprint, verdict=Verdict.ASK, settled=""
+    )
     open_permission(draft, waiting, asking)
     return park_if_asking(draft)
 
