@@ -23,8 +23,17 @@ from engine.errors import (
     StoreUnavailableError,
     WrongDecisionError,
 )
-from engine.tickets import RemoteInput, accepted_kinds
-from notifiers import answer_form, can_edit, deny_form, edit_form, review_form
+from engine.remembered import RememberFault, RememberRefusedError
+from engine.tickets import RemoteInput, Risk, accepted_kinds
+from notifiers import (
+    answer_form,
+    can_edit,
+    can_remember,
+    deny_form,
+    edit_form,
+    remember_form,
+    review_form,
+)
 
 View = dict[str, object]
 Form = Callable[..., View]
@@ -35,6 +44,7 @@ _KINDS: dict[Form, str] = {
     answer_form: "answer",
     review_form: "allow",
     edit_form: "allow",
+    remember_form: "allow",
 }
 EXPIRED = "expired_trigger_id"
 _LATE = frozenset({EXPIRED, "exchanged_trigger_id", "invalid_trigger_id", "TimeoutError"})
@@ -72,6 +82,10 @@ class Buttons:
     async def edit(self, press: Press, ack: AsyncAck) -> None:
         """Open the form to change the arguments and approve them."""
         await self._open(press, ack, edit_form)
+
+    async def remember(self, press: Press, ack: AsyncAck) -> None:
+        """Open the form to approve and have it settle like calls."""
+        await self._open(press, ack, remember_form)
 
     async def unknown(self, press: Press, ack: AsyncAck) -> None:
         """Answer a button that we do not know, so that no press goes unanswered."""
@@ -143,6 +157,16 @@ def why_closed(notice: TicketNotice) -> HoldshortError | None:
     return None
 
 
+def why_not_remembered(notice: TicketNotice) -> RememberRefusedError:
+    """Return what to tell someone who wants remembered what cannot be."""
+    if notice.declared.risk is Risk.HIGH:
+        return RememberRefusedError(RememberFault.HIGH_RISK)
+    if notice.edited is not None:
+        return RememberRefusedError(RememberFault.EDITED)
+    late = notice.votes or notice.wished is not None
+    return RememberRefusedError(RememberFault.LATE if late else RememberFault.TOO_LARGE)
+
+
 def _why_not_this(notice: TicketNotice, form: Form) -> HoldshortError | None:
     """Refuse a form for another kind of ticket: its button was not on this card."""
     kind = _KINDS[form]
@@ -151,4 +175,6 @@ def _why_not_this(notice: TicketNotice, form: Form) -> HoldshortError | None:
         return WrongDecisionError(kind, accepted)
     if form is edit_form and not can_edit(notice):
         return EditRefusedError(EditFault.NOT_EDITABLE, notice.target.tool)
+    if form is remember_form and not can_remember(notice):
+        return why_not_remembered(notice)
     return None

@@ -127,6 +127,7 @@ def _presses(buttons: Buttons) -> Iterator[tuple[Name, Handler[Press]]]:
     yield names.ANSWER, buttons.answer
     yield names.REVIEW, buttons.review
     yield names.EDIT, buttons.edit
+    yield names.REMEMBER, buttons.remember
     yield _ANYTHING, buttons.unknown
 
 
@@ -135,6 +136,7 @@ def _submissions(forms: Forms) -> Iterator[tuple[Name, Handler[Submission]]]:
     yield names.ANSWER_FORM, forms.answer
     yield names.REVIEW_FORM, forms.review
     yield names.EDIT_FORM, forms.edit
+    yield names.REMEMBER_FORM, forms.remember
     yield _ANYTHING, forms.unknown
 
 

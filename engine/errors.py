@@ -18,9 +18,9 @@ HoldshortError
 │   ├── TicketExpiredError         also an InvalidResumeTokenError
 │   ├── WrongDecisionError
 │   ├── InvalidAnswerError
-│   │   └── InvalidArgumentsError
+│   │   ├── InvalidArgumentsError
+│   │   └── RememberRefusedError   in engine/remembered.py
 │   ├── EditRefusedError
-│   ├── RememberRefusedError       in engine/remembered.py
 │   ├── NotAllowedError
 │   ├── TooEarlyError
 │   └── IdempotencyConflictError

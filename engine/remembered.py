@@ -13,11 +13,11 @@ from typing import ClassVar, Literal, Protocol
 
 from pydantic import Field
 
-from engine.errors import ResumeError
+from engine.errors import InvalidAnswerError
 from engine.guard import clip
 from engine.identity import Actor, Approvers, Vote
 from engine.ids import ApprovalId, PersonId, Ref, RunId
-from engine.redaction import escape_step, redact
+from engine.redaction import HIDDEN, escape_step, redact
 from engine.schema import Frozen, Json, canonical_json, digest_of
 
 MAX_TERMS = 64
@@ -47,7 +47,7 @@ class RememberFault(StrEnum):
     FULL = "full"
 
 
-class RememberRefusedError(ResumeError):
+class RememberRefusedError(InvalidAnswerError):
     """This may be approved, but not be remembered. Nothing was recorded."""
 
     _SAID: ClassVar = {
@@ -253,7 +253,7 @@ def terms_of(
     told = dict(islice(leaves(shown.arguments), MAX_TERMS + 1))
     if told.keys() != {at for at, _ in values} or any(len(at) > MAX_POINTER for at in told):
         raise RememberRefusedError(RememberFault.UNTELLABLE)
-    secret = {*shown.hidden, *shown.masked}
+    whole, secret = set(shown.hidden), {*shown.hidden, *shown.masked}
     for at in loose:
         if at not in told:
             raise RememberRefusedError(RememberFault.UNKNOWN_ARGUMENT, clip(at, MAX_SHOWN))
@@ -266,7 +266,8 @@ def terms_of(
         if at in loose
         else Term(
             at=at,
-            shown=clip(canonical_json(told[at]), MAX_SHOWN),
+            # Without quotes, which every text has that reads the same.
+            shown=HIDDEN if at in whole else clip(canonical_json(told[at]), MAX_SHOWN),
             digest=_pin(approval, at, value),
         )
         for at, value in values

@@ -11,9 +11,11 @@ from notifiers.modals import (
     edit_form,
     pages,
     read_meta,
+    remember_form,
     review_form,
 )
 from notifiers.owner import outcome_message, ticket_message
+from notifiers.remember import can_remember, read_wish
 
 __all__ = [
     "FormMeta",
@@ -23,6 +25,7 @@ __all__ = [
     "answer_form",
     "ask_card",
     "can_edit",
+    "can_remember",
     "deny_form",
     "edit_form",
     "inputs_of",
@@ -30,6 +33,8 @@ __all__ = [
     "pages",
     "read_inputs",
     "read_meta",
+    "read_wish",
+    "remember_form",
     "review_form",
     "short_card",
     "ticket_message",

@@ -27,6 +27,7 @@ from notifiers.blocks import (
 from notifiers.closed import closed_card
 from notifiers.edits import edits
 from notifiers.inputs import can_edit
+from notifiers.remember import can_remember, wish_blocks
 from notifiers.sheet import argument_blocks, secret_of, sheet_of
 from notifiers.text import Style, clip, clip_prose, made_mrkdwn, mrkdwn, one_line
 
@@ -49,7 +50,8 @@ def short_card(notice: TicketNotice, note: str = "") -> Message:
     short = "This card is shortened. Nothing else on it could be shown."
     blocks = [section(plain(f"{said}\n{short}")), section(marked(_who(notice)))]
     buttons = _buttons(notice, complete=False)
-    return message(_notification(notice), [*blocks, *buttons, *_foot(notice, note)])
+    body = [*blocks, *wish_blocks(notice), *buttons]
+    return message(_notification(notice), [*body, *_foot(notice, note)])
 
 
 def _open(notice: TicketNotice) -> list[Block]:
@@ -90,6 +92,7 @@ def _permission(notice: TicketNotice) -> list[Block]:
         *_says(notice),
         *_untitled(notice),
         *_edit_elsewhere(notice),
+        *wish_blocks(notice),
         *_buttons(notice, complete=sheet.complete and notice.declared.risk is not Risk.HIGH),
     ]
 
@@ -186,6 +189,7 @@ def _buttons(notice: TicketNotice, *, complete: bool) -> list[Block]:
                 "Deny with reason", names.DENY_REASON, token, label=f"Deny with reason, {about}"
             ),
             *_edit_button(notice, token, about),
+            *(_remember_button(notice, token, about) if complete else ()),
         )
     ]
 
@@ -194,6 +198,13 @@ def _edit_button(notice: TicketNotice, token: str, about: str) -> list[Block]:
     if not can_edit(notice):
         return []
     return [button("Edit\u2026", names.EDIT, token, label=f"Edit and approve {about}")]
+
+
+def _remember_button(notice: TicketNotice, token: str, about: str) -> list[Block]:
+    if not can_remember(notice):
+        return []
+    label = f"Approve and remember {about}"
+    return [button("Remember\u2026", names.REMEMBER, token, label=label)]
 
 
 def _once_more(notice: TicketNotice) -> Block | None:
