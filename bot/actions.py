@@ -14,6 +14,7 @@ from bot.directory import error_code
 from bot.interactions import Press
 from bot.logs import get_log
 from bot.replies import FOR_SLACK, form_refused, form_too_late, old_button
+from bot.rule_listing import told_revoked
 from engine import Allow, AlreadyDecidedError, Decision, Deny
 from engine.cards import TicketNotice
 from engine.errors import (
@@ -23,7 +24,7 @@ from engine.errors import (
     StoreUnavailableError,
     WrongDecisionError,
 )
-from engine.remembered import RememberFault, RememberRefusedError
+from engine.remembered import RememberedRule, RememberFault, RememberRefusedError
 from engine.tickets import RemoteInput, Risk, accepted_kinds
 from notifiers import (
     answer_form,
@@ -86,6 +87,18 @@ class Buttons:
     async def remember(self, press: Press, ack: AsyncAck) -> None:
         """Open the form to approve and have it settle like calls."""
         await self._open(press, ack, remember_form)
+
+    async def revoke(self, press: Press, ack: AsyncAck) -> None:
+        """End a remembered rule, which the button names; whoever pressed is judged."""
+        await ack()
+        revoking, operator = self._desk.engine.revoking, self._desk.operator
+        work = revoking.revoke(press.token, press.actor, operator=operator)
+        done = await self._desk.attempt(work).at_last()
+        if isinstance(done, RememberedRule):
+            said = told_revoked(done, press.actor, FOR_SLACK)
+            await self._desk.whispers.tell(press.place, said)
+        else:
+            await self._desk.tell(press.place, done)
 
     async def unknown(self, press: Press, ack: AsyncAck) -> None:
         """Answer a button that we do not know, so that no press goes unanswered."""

@@ -128,6 +128,7 @@ def _presses(buttons: Buttons) -> Iterator[tuple[Name, Handler[Press]]]:
     yield names.REVIEW, buttons.review
     yield names.EDIT, buttons.edit
     yield names.REMEMBER, buttons.remember
+    yield names.REVOKE, buttons.revoke
     yield _ANYTHING, buttons.unknown
 
 

@@ -10,6 +10,7 @@ ANSWER: Final = "holdshort.answer"
 DECLINE: Final = "holdshort.decline"
 EDIT: Final = "holdshort.edit"
 REMEMBER: Final = "holdshort.remember"
+REVOKE: Final = "holdshort.revoke"
 
 DENY_FORM: Final = "holdshort.deny_form"
 ANSWER_FORM: Final = "holdshort.answer_form"
