@@ -58,11 +58,11 @@ def check_call(tool: str, arguments: str, agent_name: str, owner: str) -> int:
     word = agent.approvals.get(tool) if agent else None
     ruling = _ruling(books, agent_name, tool, values, word)
     kept: tuple[RememberedRule, ...] = ()
-    if agent is not None and ruling.verdict is Verdict.ASK:
+    if agent is not None and (ruling.verdict is Verdict.ASK or callable(word)):
         kept = would_settle(remembered(settings), agent, tool, values)
     theirs = (rule for rule in kept if rule.owner == owner and not rule.conversation)
     settled = next(theirs, None)
-    if settled is not None:
+    if settled is not None and ruling.verdict is Verdict.ASK:
         ruling = Ruling(Verdict.ALLOW, f"the remembered rule {settled.id}")
     screen = Screen()
     screen.line(_told(ruling), "bold")
