@@ -37,6 +37,8 @@ class Place:
 
 
 EVERYWHERE = tuple(Place(letter) for letter in PLACES)
+RULES = Place("r")
+"""The place of the remembered rules, all of them. No run's id begins with this letter."""
 
 
 def place_of_run(run: RunId) -> Place | None:

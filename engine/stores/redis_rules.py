@@ -13,12 +13,10 @@ from engine.remembered import (
     Revoked,
 )
 from engine.schema import digest_of
-from engine.stores.keys import Place
+from engine.stores.keys import RULES
 from engine.stores.redis_scripts import Server
 from engine.stores.rows import Readable, read_rule, to_micros
 
-RULES = Place("r")
-"""No run's id begins with this letter, so the place is the rules' own."""
 _ALL = RULES.key("all")
 _DIGITS = 16
 """Before each body: when the rule is over, as the scripts' ``digits`` has it."""

@@ -149,3 +149,5 @@ CREATE TABLE IF NOT EXISTS rules (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX IF NOT EXISTS rules_of_owner ON rules (agent, owner, over_at);
+CREATE INDEX IF NOT EXISTS rules_given ON rules (granted_at);
+CREATE INDEX IF NOT EXISTS rules_over ON rules (over_at);

@@ -15,7 +15,12 @@ from engine.stores.rows import Readable, read_rule, to_micros
 from engine.stores.sqlite_database import Database, Row, Sync
 from engine.stores.sqlite_thread import DatabaseThread, Writes
 
-_LIVE = "SELECT id, body FROM rules WHERE agent = ? AND owner = ? AND over_at > ? ORDER BY id"
+_LIVE = "SELECT id, body FROM rules WHERE agent = ? AND owner = ? AND over_at > ?"
+_LISTED = "SELECT id, body FROM rules ORDER BY granted_at, id"
+_KNOWN = "SELECT body FROM rules WHERE id = ?"
+_END = "UPDATE rules SET over_at = ?, body = ? WHERE id = ?"
+_OVER = "SELECT count(*) FROM rules WHERE over_at < ?"
+_FORGET = "DELETE FROM rules WHERE over_at < ?"
 _FULL = "SELECT count(*) FROM rules WHERE agent = ? AND owner = ? AND over_at > ?"
 _KEEP = "INSERT INTO rules (id, agent, owner, over_at, granted_at, body) VALUES (?, ?, ?, ?, ?, ?)"
 
@@ -41,8 +46,7 @@ class SqliteRules:
 
     async def listed(self) -> tuple[RememberedRule, ...]:
         """Return all that are kept, by when they were given."""
-        every = "SELECT id, body FROM rules ORDER BY granted_at, id"
-        return self._read(await self._thread.run(lambda database: database.all(every)))
+        return self._read(await self._thread.run(lambda database: database.all(_LISTED)))
 
     async def revoke(self, rule: str, revoked: Revoked) -> RememberedRule | None:
         """End a rule, unless it was revoked before; durable when it returns."""
@@ -54,8 +58,7 @@ class SqliteRules:
         """Remove rules that were over before a moment; return how many."""
         older = (to_micros(older_than),)
         if dry_run:
-            count = "SELECT count(*) FROM rules WHERE over_at < ?"
-            return int((await self._thread.run(lambda database: database.all(count, older)))[0][0])
+            return int((await self._thread.run(lambda database: database.all(_OVER, older)))[0][0])
         return await self._thread.run(partial(_forget, older=older), writes=Writes.FULL)
 
     def _read(self, rows: list[Row]) -> tuple[RememberedRule, ...]:
@@ -66,7 +69,7 @@ class SqliteRules:
 def _keep(database: Database, rule: RememberedRule, clock: Clock) -> None:
     now = clock()
     with database.transaction(Sync.FULL):
-        if database.one("SELECT 1 FROM rules WHERE id = ?", (rule.id,)) is not None:
+        if database.one(_KNOWN, (rule.id,)) is not None:
             return
         if rule.live(now):
             live = database.all(_FULL, (rule.agent, rule.owner, to_micros(now)))[0][0]
@@ -79,7 +82,7 @@ def _keep(database: Database, rule: RememberedRule, clock: Clock) -> None:
 
 def _revoke(database: Database, rule: str, revoked: Revoked) -> RememberedRule | None:
     with database.transaction(Sync.FULL):
-        row = database.one("SELECT body FROM rules WHERE id = ?", (rule,))
+        row = database.one(_KNOWN, (rule,))
         if row is None:
             return None
         known = read_rule(rule, row[0])
@@ -87,10 +90,10 @@ def _revoke(database: Database, rule: str, revoked: Revoked) -> RememberedRule |
             return known
         ended = known.model_copy(update={"revoked": revoked})
         values = (to_micros(ended.over_at), ended.model_dump_json(), rule)
-        database.change("UPDATE rules SET over_at = ?, body = ? WHERE id = ?", values)
+        database.change(_END, values)
         return ended
 
 
 def _forget(database: Database, older: tuple[int]) -> int:
     with database.transaction(Sync.FULL):
-        return database.change("DELETE FROM rules WHERE over_at < ?", older)
+        return database.change(_FORGET, older)
