@@ -64,6 +64,10 @@ class Buttons:
         """Record an Allow."""
         await self._decide(press, Allow(), ack)
 
+    async def approve_once(self, press: Press, ack: AsyncAck) -> None:
+        """Record an Allow of this call alone, whatever others wished to be remembered."""
+        await self._decide(press, Allow(once=True), ack)
+
     async def deny(self, press: Press, ack: AsyncAck) -> None:
         """Record a Deny without a reason; on a question, that it was declined."""
         await self._decide(press, Deny(), ack)

@@ -18,6 +18,7 @@ from engine.events import (
     CallWithheld,
     CancelRequested,
     Fact,
+    RememberDropped,
     RememberWished,
     RunCancelled,
     RunFailed,
@@ -73,7 +74,7 @@ def _tell(fact: Fact) -> str:
             return _tell_run(fact)
         case TicketOpened() | TicketClosed() | VoteCast() | ArgumentsEdited() | AnswerRefused():
             return _tell_ticket(fact)
-        case RememberWished() | ApprovalRemembered():
+        case RememberWished() | RememberDropped() | ApprovalRemembered():
             return _tell_remembered(fact)
         case CallGated() | CallTightened() | CallRejected() | CallDropped() | CallNotAsked():
             return _tell_judged(fact)
@@ -150,10 +151,12 @@ def _tell_ticket(fact: _TicketFact) -> str:
             assert_never(fact)
 
 
-def _tell_remembered(fact: RememberWished | ApprovalRemembered) -> str:
+def _tell_remembered(fact: RememberWished | RememberDropped | ApprovalRemembered) -> str:
     match fact:
         case RememberWished():
             return f"{tell_actor(fact.actor)} asks to remember it for {LASTS[fact.hours]}"
+        case RememberDropped():
+            return f"{tell_actor(fact.actor)} allows it once: it will not be remembered"
         case ApprovalRemembered():
             if not fact.kept:
                 return f"was not remembered: {MAX_LIVE} rules hold already"

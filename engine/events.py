@@ -128,6 +128,15 @@ class RememberWished(Frozen):
     conversation: bool = False
 
 
+class RememberDropped(Frozen):
+    """Somebody allowed a call alone: what others wished to be remembered of it will not be."""
+
+    kind: Literal["remember_dropped"] = "remember_dropped"
+    approval: ApprovalId
+    call: CallId
+    actor: Actor
+
+
 class ApprovalRemembered(Frozen):
     """From here on a rule settles calls like this one; ``kept`` is false where there were too many."""
 
@@ -240,6 +249,7 @@ Fact = Annotated[
     | VoteCast
     | ArgumentsEdited
     | RememberWished
+    | RememberDropped
     | ApprovalRemembered
     | AnswerRefused
     | TicketClosed

@@ -38,6 +38,7 @@ class RememberFault(StrEnum):
 
     HIGH_RISK = "high_risk"
     LATE = "late"
+    ONCE = "once"
     EDITED = "edited"
     TOO_LARGE = "too_large"
     UNTELLABLE = "untellable"
@@ -53,6 +54,7 @@ class RememberRefusedError(InvalidAnswerError):
     _SAID: ClassVar = {
         RememberFault.HIGH_RISK: "calls of high risk are always asked",
         RememberFault.LATE: "others have answered this already, and did not see it",
+        RememberFault.ONCE: "it was to be approved once",
         RememberFault.EDITED: "edited arguments are approved once",
         RememberFault.TOO_LARGE: f"more than {MAX_TERMS} arguments cannot be overseen",
         RememberFault.UNTELLABLE: "the names of its arguments cannot be shown",

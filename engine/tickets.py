@@ -73,13 +73,15 @@ AwaitTarget = Annotated[ToolPermission | RemoteInput | OutcomeUnknown, Field(dis
 class Allow(Frozen):
     """The call may run; with ``arguments``, these are all of them, and they take its own's place.
 
-    With ``remember``, like calls may run for a while too. What is kept of a decision holds neither:
-    arguments are a record of their own, and what was wished for stands on the ticket.
+    With ``remember``, like calls may run for a while too; with ``once``, what others wished to be
+    remembered is not. What is kept of a decision holds none of these: arguments are a record of
+    their own, and what is wished for stands on the ticket.
     """
 
     kind: Literal["allow"] = "allow"
     arguments: dict[str, Json] | None = None
     remember: Wish | None = None
+    once: bool = False
 
 
 class Deny(Frozen):

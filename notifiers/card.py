@@ -184,6 +184,7 @@ def _buttons(notice: TicketNotice, *, complete: bool) -> list[Block]:
                 label=f"{first[0]} {about}",
                 confirm=_once_more(notice) if complete else None,
             ),
+            *(_once_button(notice, token, about) if complete else ()),
             button("Deny", names.DENY, token, style="danger", label=f"Deny {about}"),
             button(
                 "Deny with reason", names.DENY_REASON, token, label=f"Deny with reason, {about}"
@@ -198,6 +199,14 @@ def _edit_button(notice: TicketNotice, token: str, about: str) -> list[Block]:
     if not can_edit(notice):
         return []
     return [button("Edit\u2026", names.EDIT, token, label=f"Edit and approve {about}")]
+
+
+def _once_button(notice: TicketNotice, token: str, about: str) -> list[Block]:
+    """Return the way to allow a call alone, where Approve agrees to more."""
+    if notice.wished is None:
+        return []
+    label, sure = f"Approve {about} once, not to be remembered", _once_more(notice)
+    return [button("Approve once", names.APPROVE_ONCE, token, label=label, confirm=sure)]
 
 
 def _remember_button(notice: TicketNotice, token: str, about: str) -> list[Block]:

@@ -114,6 +114,12 @@ def approve(
     conversation: Annotated[
         bool, typer.Option("--conversation", help="With --remember: in this conversation only.")
     ] = False,
+    once: Annotated[
+        bool, typer.Option("--once", help="This call alone, whatever others want remembered.")
+    ] = False,
+    agree: Annotated[
+        bool, typer.Option("--agree", help="And to what others want remembered of it.")
+    ] = False,
 ) -> None:
     """Approve a tool call, as it is or with edits, as HOLDSHORT_OPERATOR."""
     from bot.cli.answers import approve_with, decide
@@ -129,7 +135,8 @@ def approve(
     elif edits:
         approve_with(ref, edits)
     else:
-        decide(ref, Allow())
+        # Once, unless it was said otherwise: a wish may come in just now that nobody here has seen.
+        decide(ref, Allow(once=not agree), heard=once or agree)
 
 
 @app.command()

@@ -23,7 +23,7 @@ from engine.lifecycle.denials import with_denial
 from engine.lifecycle.draft import Draft
 from engine.lifecycle.edit import Edit, put_edit
 from engine.lifecycle.propose import told
-from engine.lifecycle.remember import check_wish, put_wish
+from engine.lifecycle.remember import check_wish, drop_wish, put_wish
 from engine.lifecycle.seal import check_open, sealed
 from engine.lifecycle.table import CallCause
 from engine.remembered import Term, Wished
@@ -185,8 +185,7 @@ def answer(
     edit = _edit_in(ticket, judgement)
     if edit is not None:
         ticket = put_edit(draft, ticket, edit, command.actor)
-    if isinstance(command.decision, Allow) and command.decision.remember is not None:
-        ticket = put_wish(draft, ticket, command, judgement.terms)
+    ticket = _wished(draft, ticket, judgement)
     instead_of = seat if seat not in {claimant.person.id, command.actor.id} else None
     word = Resolution(
         decision=_kept(command.decision),
@@ -203,6 +202,15 @@ def answer(
     told_so = _recorded(draft.run, ticket, word)
     record = _key_record(told_so, command, key) if key is not None else None
     return draft.change(key=record, not_after=ticket.deadline, confirm=True), told_so
+
+
+def _wished(draft: Draft, ticket: ResumeTicket, judgement: Judgement) -> ResumeTicket:
+    command = judgement.command
+    if isinstance(command.decision, Allow) and command.decision.remember is not None:
+        return put_wish(draft, ticket, command, judgement.terms)
+    if isinstance(command.decision, Allow) and command.decision.once:
+        return drop_wish(draft, ticket, command.actor)
+    return ticket
 
 
 def _edit_in(ticket: ResumeTicket, judgement: Judgement) -> Edit | None:

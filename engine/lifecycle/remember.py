@@ -1,7 +1,8 @@
 """Remember: an approval that is to settle like calls, from the wish on the ticket to the rule."""
 
 from engine.errors import InvalidRunStateError
-from engine.events import RememberWished
+from engine.events import RememberDropped, RememberWished
+from engine.identity import Actor
 from engine.ids import TokenId
 from engine.lifecycle.draft import Draft
 from engine.lifecycle.seal import sealed
@@ -29,6 +30,8 @@ def check_wish(ticket: ResumeTicket, decision: Decision) -> None:
     """
     if not isinstance(decision, Allow) or decision.remember is None:
         return
+    if decision.once:
+        raise RememberRefusedError(RememberFault.ONCE)
     if ticket.declared.risk is Risk.HIGH:
         raise RememberRefusedError(RememberFault.HIGH_RISK)
     if decision.arguments is not None or ticket.edited is not None:
@@ -70,7 +73,20 @@ def put_wish(
         at=command.now,
     )
     fresh = {"wished": wished, "token": TokenId(draft.moment.ids.new("tok"))}
-    anew = sealed(ticket.model_copy(update=fresh), draft.batch.call(ticket.target.call))
+    return _put(draft, ticket.model_copy(update=fresh))
+
+
+def drop_wish(draft: Draft, ticket: ResumeTicket, actor: Actor) -> ResumeTicket:
+    """Take the wish off a ticket, if there is one: somebody allows this call and no others."""
+    if ticket.wished is None:
+        return ticket
+    call = draft.batch.call(ticket.target.call)
+    draft.note(RememberDropped(approval=ticket.approval, call=call.id, actor=actor))
+    return _put(draft, ticket.model_copy(update={"wished": None}))
+
+
+def _put(draft: Draft, changed: ResumeTicket) -> ResumeTicket:
+    anew = sealed(changed, draft.batch.call(changed.target.call))
     rest = tuple(anew if one.approval == anew.approval else one for one in draft.run.tickets)
     draft.set(tickets=rest)
     return anew

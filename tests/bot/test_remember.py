@@ -145,6 +145,19 @@ async def test_whoever_votes_second_sees_what_will_be_remembered() -> None:
         assert rule.granted_by == (BOB, CAROL)
 
 
+async def test_whoever_votes_second_may_approve_it_once() -> None:
+    async with on_stage(of_two) as on:
+        run, card = await on.park()
+        await remember(on, BOB, card)
+        shown = await card_that_says(on, card, "Approve once does not")
+
+        await on.press(CAROL, shown, names.APPROVE_ONCE)
+
+        await on.until_run(run.id, lambda now: not now.live)
+        assert on.ledger.effects == ["deploy 1.4.2 prod"]
+        assert await on.runtime.engine.store.rules.listed() == ()
+
+
 async def test_a_card_that_does_not_show_the_wish_yet_is_not_agreed_to() -> None:
     async with on_stage(of_two) as on:
         run, card = await on.park()

@@ -32,6 +32,7 @@ from engine.events import (
     CallGated,
     CallStarted,
     CallTightened,
+    RememberDropped,
     RememberWished,
     TicketClosed,
 )
@@ -491,6 +492,29 @@ class TestQuorum:
         await made.answer(run, CAROL, Allow())
         assert len(await made.rules()) == (first is ANY_VERSION)
 
+    async def test_whoever_allows_it_once_takes_the_wish_off_and_the_call_runs(self) -> None:
+        made = shop(approvers=TWO_OF_THREE)
+        run = await made.run([PROD])
+        await made.answer(run, BOB, ANY_VERSION)
+        await made.answer(run, CAROL, Allow(once=True))
+        assert made.on.ledger.effects == ["deploy 1 prod"]
+        assert await made.on.store.rules.listed() == ()
+        (dropped,) = await made.facts(run, RememberDropped)
+        assert dropped.actor.id == CAROL
+
+    async def test_once_means_nothing_where_nobody_wished_for_more(self) -> None:
+        made = shop()
+        run = await made.run([PROD])
+        await made.answer(run, BOB, Allow(once=True))
+        assert made.on.ledger.effects == ["deploy 1 prod"]
+        assert await made.facts(run, RememberDropped) == []
+
+    async def test_a_wish_with_once_is_none(self) -> None:
+        made = shop()
+        run = await made.run([PROD])
+        both = Allow(remember=Wish(hours=1), once=True)
+        assert await refusal(made, run, BOB, both) is RememberFault.ONCE
+
     async def test_an_edit_voids_the_wish_with_the_votes(self) -> None:
         made = shop(approvers=TWO_OF_THREE)
         run = await made.run([PROD])
@@ -531,6 +555,15 @@ async def refusal(made: Shop, run: Run, who: str, decision: Allow) -> RememberFa
     with pytest.raises(RememberRefusedError) as refused:
         await made.answer(run, who, decision)
     return refused.value.fault
+
+
+async def test_a_ticket_that_is_open_already_is_still_asked() -> None:
+    made = shop()
+    waiting = await made.run([PROD])
+    await made.answer(await made.run([PROD]), BOB, ANY_VERSION)
+    assert len(await made.rules()) == 1
+    assert (await made.now(waiting)).tickets == waiting.tickets
+    assert not await made.asks([PROD])
 
 
 class TestRefused:

@@ -2,13 +2,16 @@
 
 import asyncio
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from engine import RememberedRule, Run
+from engine import Approvers, RememberedRule, Run
+from engine.ids import PersonId
 from engine.stores import SqliteStore
+from examples.deployer import deployer
 from tests.bot.cli.conftest import ALICE, BOB, CAROL, Serving, Terminal
 from tests.factories import make_rule
 
@@ -89,6 +92,28 @@ def test_what_cannot_be_remembered_is_refused_in_one_line(
     assert (refused.status, refused.err.count("\n")) == (status, 1)
     assert said in refused.err
     assert serving.serve(run.id) == run
+
+
+@pytest.mark.parametrize(("word", "rules"), [("--agree", 1), ("--once", 0)])
+def test_what_others_want_remembered_is_agreed_to_in_so_many_words_or_not(
+    terminal: Terminal, serving: Serving, ledger: Path, word: str, rules: int
+) -> None:
+    who = Approvers(people=(PersonId(BOB), PersonId(CAROL)), quorum=2)
+    serving.agent = replace(deployer(ledger), approvers=who)
+    run = serving.start()
+    terminal("approve", ref_of(run), "--remember", "8h", "--any", "version", operator=BOB)
+
+    unsaid = terminal("approve", ref_of(run), operator=CAROL)
+    said = terminal("approve", ref_of(run), word)
+    serving.serve(run.id)
+
+    assert unsaid.status == 2
+    assert (
+        f'{BOB} asks to remember this for 8 hours (version: anything \u00b7 env = "prod"'
+        in unsaid.err
+    )
+    assert said.out.startswith("Recorded: approved")
+    assert terminal("rules").out.count("may run deploy") == rules
 
 
 def test_whoever_may_not_decide_remembers_nothing(terminal: Terminal, serving: Serving) -> None:
