@@ -9,8 +9,8 @@ from engine.errors import NotAllowedError, RunNotFoundError
 from engine.identity import SYSTEM, Standing
 from engine.ids import PersonId
 from tests.engine.deciding import DAVE, MALLORY, named
+from tests.engine.remembering import ANY_VERSION, NEXT, PROD, Shop, remembered, shop
 from tests.engine.scripted import ALICE, BOB, CAROL, person
-from tests.engine.test_remember import ANY_VERSION, NEXT, PROD, Shop, remembered, shop
 
 OPERATOR = PersonId("UOPERATOR")
 
