@@ -223,13 +223,12 @@ class _Advance:
 
     async def _see_what_holds(self, call: ToolCall) -> None:
         """See whether the rule that settled a call still does, for the call as it would run now."""
-        self.last_look.holding.discard(call.id)
-        if not call.settled or call.tool not in self.toolbox.names:
-            return
-        now_is = call.model_copy(update={"fingerprint": self._fingerprint(call)})
-        arguments = self.journey.arguments(call) or "{}"
-        if await self.settling.still(self.journey.run, self.agent, now_is, arguments):
-            self.last_look.holding.add(call.id)
+        holds = False
+        if call.settled and call.tool in self.toolbox.names:
+            now_is = call.model_copy(update={"fingerprint": self._fingerprint(call)})
+            arguments = self.journey.arguments(call) or "{}"
+            holds = await self.settling.still(self.journey.run, self.agent, now_is, arguments)
+        self.last_look.holding = call.id if holds else None
 
     async def _remembered(self, call: ToolCall) -> ApprovalRemembered | None:
         """Keep the rule that a call's approval makes, before the call begins; return that as a fact.

@@ -178,7 +178,7 @@ class Gate:
 class LastLook:
     """Holds allowed calls against the rules as they are now; it can only tighten.
 
-    ``holding`` are calls whose remembered rule was found to hold just now.
+    ``holding`` is the call whose remembered rule was found to hold just now.
 
     Policies that are functions are not asked again: they were, once, about the call as it was then.
     """
@@ -186,7 +186,7 @@ class LastLook:
     agent: str
     books: tuple[RuleBook, ...]
     toolbox: Toolbox
-    holding: set[CallId] = field(default_factory=set)
+    holding: CallId | None = None
     _values: dict[tuple[CallId, str], Json] = field(default_factory=dict)
 
     async def load(self, call: ToolCall, arguments: str | None) -> None:
@@ -213,7 +213,7 @@ class LastLook:
         """
         values = self._values.get((call.id, call.digest), HIDDEN)
         ruling = judge(self.books, self.agent, call.tool, values)
-        if call.settled and call.id not in self.holding and ruling.verdict is not Verdict.DENY:
+        if call.settled and call.id != self.holding and ruling.verdict is not Verdict.DENY:
             return Ruling(Verdict.ASK, call.settled)
         approved = call.approval is not None or call.settled
         let = {Verdict.ALLOW, Verdict.ASK} if approved else {Verdict.ALLOW}

@@ -1,7 +1,7 @@
 """Between the gate, the start of a call and a crash a remembered rule can only tighten."""
 
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -17,6 +17,7 @@ from engine.errors import (
     StoreUnavailableError,
 )
 from engine.events import (
+    ApprovalRemembered,
     CallStarted,
     CallTightened,
 )
@@ -44,6 +45,7 @@ from tests.engine.scripted import (
     advance,
     person,
 )
+from tests.engine.test_unconfirmed import OneServer
 
 
 class TestLastLook:
@@ -238,6 +240,24 @@ class TestCrash:
         assert made.on.ledger.effects == ["deploy 1 prod"]
         assert await made.rules() == ()
         assert await made.asks([NEXT])
+
+    async def test_a_call_that_is_begun_a_second_time_makes_no_second_rule(self) -> None:
+        made = shop(OneServer)
+        store = cast("OneServer", made.on.store)
+        run = await made.run([PROD])
+        token = await made.engine.token_for(run.tickets[0].ref, person(BOB).via)
+        await made.engine.resume(token, ANY_VERSION, actor=person(BOB))
+        store.alone = True
+        await advance(made.engine)
+        assert made.on.ledger.effects == []
+        store.alone = False
+        made.on.clock.move(timedelta(minutes=10))
+        await advance(made.engine)
+
+        assert made.on.ledger.effects == ["deploy 1 prod"]
+        assert len(await made.facts(run, CallStarted)) == 2
+        assert len(await made.facts(run, ApprovalRemembered)) == 1
+        assert len(await made.rules()) == 1
 
     async def test_a_call_that_never_begins_leaves_no_rule(self) -> None:
         made = shop()
