@@ -18,7 +18,17 @@ from bot.manifest import SCOPES
 from bot.settings import Settings, SettingsError, SlackMode
 from engine.agents import Agent
 from engine.errors import DirectoryUnavailableError, UnknownGroupError
-from engine.identity import OWNER, Actor, Approvers, Group, Standing, Via, is_email
+from engine.identity import (
+    OWNER,
+    Actor,
+    Approvers,
+    Group,
+    Standing,
+    Via,
+    fold,
+    is_email,
+    stands,
+)
 from engine.ids import Clock, PersonId
 
 TIMEOUT_S = 10.0
@@ -219,7 +229,7 @@ async def _approvers(agent: Agent, directory: SlackDirectory) -> AsyncIterator[F
         yield ok("approvers", f"agent {agent.name}: whoever owns the run")
         return
     wrong: dict[str, str] = {}
-    for person in who.people:
+    for person in (*who.people, *(one.by for one in who.stand_ins)):
         wrong[person] = await _wrong_with(person, who, directory)
     wrong |= {group.id: await _wrong_with_group(group, directory) for group in who.crowd}
     for named in (one for one in wrong if wrong[one]):
@@ -234,12 +244,13 @@ async def _approvers(agent: Agent, directory: SlackDirectory) -> AsyncIterator[F
 
 async def _wrong_with(person: PersonId, who: Approvers, directory: SlackDirectory) -> str:
     try:
-        if is_email(person):
-            return "" if await directory.find(person) else "is nobody's address"
-        found = await directory.describe(Actor(id=person, via=Via.SYSTEM))
+        known = await directory.find(fold(person)) if is_email(person) else person
+        if known is None:
+            return "is nobody's address"
+        found = await directory.describe(Actor(id=known, via=Via.SYSTEM))
     except (DirectoryUnavailableError, UnknownGroupError) as error:
         return f"cannot be looked up: {error}"
-    if found.standing is Standing.MEMBER or person in who.admitted:
+    if stands(who, found):
         return ""
     return _NOT_PEOPLE[found.standing]
 

@@ -77,6 +77,9 @@ class Deciders:
         seat = person.id if await roll.names(person.ids) else None
         for one in who.stand_ins:
             if seat is None and now <= one.until and await self._is(one.by, person):
+                # An owner decides what they started themselves; no other decides their own for them.
+                if who.people == (run.owner,) and await self._started(asked, actor, person):
+                    continue
                 seat = await self._seat_of(one, roll, requester)
         return Claimant(actor, person, seat, requested)
 
@@ -120,6 +123,9 @@ class Deciders:
         if _same(requester, stand_in.absent, absent) or not await roll.names(ids):
             return None
         return absent.id
+
+    async def _started(self, asked: Question, actor: Actor, person: Person) -> bool:
+        return _same(await self._somebody(asked.requester), actor.id, person)
 
     async def _is(self, name: PersonId, person: Person) -> bool:
         if name in person.ids:

@@ -17,7 +17,7 @@ from engine.lifecycle.propose import Gated, permission_digest
 from engine.model import ProposedCall
 from engine.patterns import HIDDEN
 from engine.policy import PolicyContext, Verdict, evaluate
-from engine.redaction import marked_secrets, mask, redact
+from engine.redaction import marked_secrets, mask, misnamed_secrets, redact, secrets_in
 from engine.remembered import RememberedRule
 from engine.rules import RuleBook, Ruling, judge, strictest
 from engine.runs import CallState, Run, ToolCall
@@ -77,8 +77,8 @@ class Gate:
             values = await self.toolbox.check(proposed.tool, arguments)
         except ToolCallError as error:
             return Gated(call=call, arguments=arguments, rejected=clip(str(error)))
-        call = self.described(call, arguments, values)
-        ruling = await self.ruling(call.tool, values)
+        call = await self.described(call, arguments, values)
+        ruling = await self.ruling(call.tool, arguments, values)
         if self.toolbox.asks(call.tool) and ruling.verdict is not Verdict.DENY:
             return Gated(call=call, arguments=arguments, asks=question_in(arguments))
         if ruling.verdict is Verdict.ASK:
@@ -109,7 +109,7 @@ class Gate:
         fields = read_fields(self.toolbox.schema(tool), json.loads(arguments))
         return FIELDS.dump_json(fields, exclude_defaults=True).decode() if fields else ""
 
-    def described(self, call: ToolCall, arguments: str, values: dict[str, Any]) -> ToolCall:
+    async def described(self, call: ToolCall, arguments: str, values: dict[str, Any]) -> ToolCall:
         """Return a call with its digest and all that its tool declares of these arguments."""
         option = self.agent.option(call.tool)
         return call.model_copy(
@@ -118,26 +118,38 @@ class Gate:
                 "fingerprint": self.toolbox.fingerprint(call.tool, option.version),
                 "replay": option.replay,
                 "timeout_s": option.timeout.total_seconds(),
-                "declared": self._declared(call.tool, arguments, values),
+                "declared": await self._declared(call.tool, arguments, values),
             }
         )
 
-    def _declared(self, tool: str, arguments: str, values: dict[str, Any]) -> Declared:
+    async def _declared(self, tool: str, arguments: str, values: dict[str, Any]) -> Declared:
         option = self.agent.option(tool)
-        marked = marked_secrets(self.toolbox.schema(tool), json.loads(arguments))
+        marked = self._secrets(tool, arguments, values)
         said = Declared(risk=option.danger, secrets=marked)
         if option.describe is None:
             return said
         try:
+            # Values of its own: what it does to them must not be seen by rules and policies.
+            own = await self.toolbox.check(tool, arguments)
             with contained():
-                title = str(option.describe(values))
+                title = str(option.describe(own))
         except Exception as error:  # noqa: BLE001 - a card without a title beats no card
             return said.model_copy(update={"untitled": kind_of(error)})
         hidden = redact(json.loads(arguments), marked).secrets
         return said.model_copy(update={"title": clip(mask(title, hidden)[:MAX_TITLE])})
 
-    async def ruling(self, tool: str, values: dict[str, Any]) -> Ruling:
-        """Return the strictest word of rules and policy on these validated arguments.
+    def _secrets(self, tool: str, arguments: str, values: dict[str, Any]) -> tuple[str, ...]:
+        """Return where these arguments are secret."""
+        given: Json = json.loads(arguments)
+        marked = marked_secrets(self.toolbox.schema(tool), given)
+        known = set(secrets_in(values))
+        if not known:
+            return marked
+        told = look_at(self.toolbox, tool, arguments, values).values
+        return tuple(dict.fromkeys((*marked, *misnamed_secrets(given, told, known))))
+
+    async def ruling(self, tool: str, arguments: str, values: dict[str, Any]) -> Ruling:
+        """Return the strictest word of rules and policy on these arguments and their validated values.
 
         A policy is not asked about what a rule denies.
 
@@ -147,13 +159,16 @@ class Gate:
 
         """
         books = rule_books(self.agent, self.run)
-        ruling = judge(books, self.agent.name, tool, plain(values))
+        look = look_at(self.toolbox, tool, arguments, values)
+        ruling = judge(books, self.agent.name, tool, look.values, look.given)
         if ruling.verdict is Verdict.DENY:
             return ruling
-        return strictest([ruling, Ruling(await self._policy(tool, values))])
+        return strictest([ruling, Ruling(await self._policy(tool, arguments))])
 
-    async def _policy(self, tool: str, values: dict[str, Any]) -> Verdict:
-        """Return what the tool's policy says of these validated arguments.
+    async def _policy(self, tool: str, arguments: str) -> Verdict:
+        """Return what the tool's policy says of these arguments, validated anew.
+
+        Whoever looked at them before may have used them up: an ``Iterable`` is read once.
 
         Raises:
             InvalidAgentDefinitionError: the policy answered with an unknown word.
@@ -171,7 +186,22 @@ class Gate:
             requester=self.run.requester,
             context=self.run.context,
         )
+        values = await self.toolbox.check(tool, arguments) if callable(policy) else {}
         return await evaluate(policy, values, context)
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """A call's arguments as rules look at them.
+
+    Attributes:
+        values: As the tool gets them: checked, and with its defaults.
+        given: The same, and what was given under other names: aliases, fields that the tool drops.
+
+    """
+
+    values: Json
+    given: Json = None
 
 
 @dataclass(slots=True)
@@ -187,23 +217,24 @@ class LastLook:
     books: tuple[RuleBook, ...]
     toolbox: Toolbox
     holding: CallId | None = None
-    _values: dict[tuple[CallId, str], Json] = field(default_factory=dict)
+    _looks: dict[tuple[CallId, str], Look] = field(default_factory=dict)
 
     async def load(self, call: ToolCall, arguments: str | None) -> None:
         """Validate the arguments of a call that may run yet, for its rules to look at."""
         if (
             not self.books
-            or (call.id, call.digest) in self._values
+            or (call.id, call.digest) in self._looks
             or call.state not in _MAY_RUN_YET
         ):
             return
+        text = arguments or "{}"
         try:
-            self._values[call.id, call.digest] = plain(
-                await self.toolbox.check(call.tool, arguments or "{}")
-            )
+            values = await self.toolbox.check(call.tool, text)
+            look = look_at(self.toolbox, call.tool, text, values)
         except ToolCallError:
             # They will not fit the tool either, which then says so itself.
-            self._values[call.id, call.digest] = json.loads(arguments or "{}")
+            look = Look(json.loads(text))
+        self._looks[call.id, call.digest] = look
 
     def tightened(self, call: ToolCall) -> Ruling | None:
         """Return the ruling that stops an allowed call; None where it may go on.
@@ -211,8 +242,8 @@ class LastLook:
         A person's approval satisfies a rule that asks, never one that denies; so does one that was
         remembered, for as long as it holds.
         """
-        values = self._values.get((call.id, call.digest), HIDDEN)
-        ruling = judge(self.books, self.agent, call.tool, values)
+        look = self._looks.get((call.id, call.digest), Look(HIDDEN))
+        ruling = judge(self.books, self.agent, call.tool, look.values, look.given)
         if call.settled and call.id != self.holding and ruling.verdict is not Verdict.DENY:
             return Ruling(Verdict.ASK, call.settled)
         approved = call.approval is not None or call.settled
@@ -223,6 +254,26 @@ class LastLook:
 def rule_books(agent: Agent, run: Run) -> tuple[RuleBook, ...]:
     """Return all the rules that a run of an agent is under."""
     return (*agent.books, RuleBook(run.rules, name="run")) if run.rules else agent.books
+
+
+def look_at(toolbox: Toolbox, tool: str, arguments: str, values: dict[str, Any]) -> Look:
+    """Return a call as rules look at it: by the names that people and the model are shown."""
+    found = plain(values)
+    sole = toolbox.sole(tool)
+    fields = found.get(sole) if sole and isinstance(found, dict) else None
+    # The fields of a function's one model stand on top there; its parameter's name is kept beside.
+    named = {sole: fields, **fields} if isinstance(fields, dict) else found
+    return Look(named, _with_given(named, json.loads(arguments)))
+
+
+def _with_given(values: Json, given: Json) -> Json:
+    """Return values with what else was given: under names that the tool knows them not by."""
+    if isinstance(values, dict) and isinstance(given, dict):
+        shared = {name: _with_given(values[name], given[name]) for name in values.keys() & given}
+        return {**given, **values, **shared}
+    if isinstance(values, list) and isinstance(given, list) and len(values) == len(given):
+        return [_with_given(*pair) for pair in zip(values, given, strict=True)]
+    return values
 
 
 def plain(values: dict[str, Any]) -> Json:

@@ -14,7 +14,8 @@ from typing import Any
 
 from pydantic_core import SchemaError, SchemaValidator, core_schema
 
-from engine.errors import InvalidRuleError
+from engine.arguments import canonical_arguments, strict_json
+from engine.errors import InvalidRuleError, ToolCallError
 from engine.schema import Json, canonical_json
 
 MAX_PATTERN = 1_000
@@ -73,7 +74,9 @@ class Condition:
 
     def holds(self, arguments: Json, *, sure: bool) -> bool:
         """Tell whether a call's arguments fit."""
-        fits = (self._fits(leaf, sure=sure) for leaf in _leaves(arguments, self.path))
+        each = not isinstance(self.value, list | dict)
+        leaves = _leaves(arguments, self.path, each=each, sure=sure)
+        fits = (self._fits(leaf, sure=sure) for leaf in leaves)
         return next(fits, False) and all(fits) if sure else any(fits)
 
     @property
@@ -252,20 +255,60 @@ def _compile(regex: str, shown: str, offset: int = 0) -> SchemaValidator:
         ) from error
 
 
-def _leaves(value: Any, path: tuple[Step, ...]) -> Iterator[object]:  # noqa: ANN401 - any JSON value
+def _leaves(
+    value: Any,  # noqa: ANN401 - any JSON value
+    path: tuple[Step, ...],
+    *,
+    each: bool,
+    sure: bool,
+) -> Iterator[object]:
+    """Yield what a path leads to; of a list at its end, with ``each``, the elements as well.
+
+    Unless it has to be ``sure``, a text that is JSON is also taken for what is in it: a remote tool
+    may read it so (the server of the MCP SDK for Python does).
+    """
+    opened = value if sure else _opened(value)
+    if opened is not value:
+        yield from _leaves(opened, path, each=each, sure=sure)
+    for part, rest in _ways(value, path) if path else _elements(value, each=each):
+        yield from _leaves(part, rest, each=each, sure=sure)
     if not path:
         yield value
-        return
+
+
+Way = tuple[Any, tuple[Step, ...]]
+
+
+def _elements(value: Any, *, each: bool) -> Iterator[Way]:  # noqa: ANN401 - any JSON value
+    yield from ((item, ()) for item in value) if each and isinstance(value, list) else ()
+
+
+def _ways(value: Any, path: tuple[Step, ...]) -> Iterator[Way]:  # noqa: ANN401 - any JSON value
+    """Yield where the first step of a path leads, and what is left of the path there."""
     step, rest = path[0], path[1:]
     if isinstance(value, dict) and step is None:
-        value = list(value.values())
-    if isinstance(value, list) and not isinstance(step, int):
+        yield from ((item, rest) for item in value.values())
+        # An object where the author of the rule expected a list of such.
+        if rest and rest[0] in value:
+            yield value, rest
+    elif isinstance(value, list) and not isinstance(step, int):
         # A name leads into each element: a forgotten [*] must not let a rule pass by.
         onward = rest if step is None else path
-        for item in value:
-            yield from _leaves(item, onward)
-        return
-    yield from _leaves(_step_into(value, step), rest)
+        yield from ((item, onward) for item in value)
+    else:
+        yield _step_into(value, step), rest
+
+
+def _opened(value: Any) -> Any:  # noqa: ANN401 - any JSON value
+    """Return the list or object that a text is the JSON of; HIDDEN where readers may differ."""
+    if not isinstance(value, str) or not value.lstrip().startswith(("{", "[")):
+        return value
+    try:
+        inner = strict_json(value)
+        canonical_arguments({"inner": inner})
+    except ToolCallError as error:
+        return value if isinstance(error.__cause__, json.JSONDecodeError) else HIDDEN
+    return inner
 
 
 def _step_into(value: Any, step: Step) -> Any:  # noqa: ANN401 - any JSON value, or none at all
@@ -308,9 +351,14 @@ def _within(operator: str, number: Decimal, limit: Decimal) -> bool:
             return number >= limit
 
 
-def _same(leaf: object, value: Json) -> bool:
+def _same(leaf: object, value: Json) -> bool | None:
+    """Tell whether a value is this one; None where a tool may make this one of it."""
     if isinstance(value, str):
         return _text_of(leaf) == value
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return _number(leaf) == _number(value)
+    if isinstance(value, bool):
+        return leaf is value if isinstance(leaf, bool | list | dict) else None
+    if isinstance(value, int | float):
+        number = _number(leaf)
+        unlike = number is None and isinstance(leaf, bool | str)
+        return None if unlike else number == _number(value)
     return canonical_json(leaf) == canonical_json(value)

@@ -66,10 +66,10 @@ class Recheck:
             if tool not in toolbox.names:
                 raise TicketMismatchError("fingerprint")
             text, values = await _read(gate, tool, arguments)
-            call = gate.described(_call(run, ticket), text, values)
+            call = await gate.described(_call(run, ticket), text, values)
             if call.fingerprint != ticket.fingerprint:
                 raise TicketMismatchError("fingerprint")
-            if (await gate.ruling(tool, values)).verdict is Verdict.DENY:
+            if (await gate.ruling(tool, text, values)).verdict is Verdict.DENY:
                 raise EditRefusedError(EditFault.POLICY, tool)
             return Edit(text, call.digest, call.declared)
 

@@ -4,10 +4,13 @@ What runs, and what an approval is bound to, is never touched: only what is abou
 the secret itself is taken out of a longer text, so that nobody can hide a command beside it.
 """
 
+import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, is_dataclass
 from typing import Any
+
+from pydantic import BaseModel, Secret, SecretBytes, SecretStr
 
 from engine.schema import Json
 
@@ -18,6 +21,7 @@ MAX_POINTERS = 64
 _SHORTEST = 6
 _ANY = "*"
 _REF = "#/"
+_UNTOLD = object()
 
 # Each form has a fixed beginning, and holds neither a blank nor anything that a shell acts on.
 # Sources: https://docs.github.com/en/code-security/secret-scanning/introduction/supported-secret-scanning-patterns,
@@ -66,10 +70,16 @@ class Redacted:
 
 def mask(text: str, secrets: Iterable[str] = ()) -> str:
     """Return a text without what looks like a secret, and without these; the rest is as it was."""
-    known = sorted({one for one in secrets if len(one) >= _SHORTEST}, key=len, reverse=True)
-    for one in known:
-        text = text.replace(one, _stand_in(len(one)))
+    known = {form: one for one in secrets if len(one) >= _SHORTEST for form in _forms(one)}
+    for form in sorted(known, key=len, reverse=True):
+        text = text.replace(form, _stand_in(len(known[form])))
     return SECRET.sub(lambda found: _stand_in(len(found[0])), text)
+
+
+def _forms(secret: str) -> tuple[str, ...]:
+    """Return a secret as it may be spelled: as it is, in JSON, and in Python's quotes."""
+    spelled = (json.dumps(secret, ensure_ascii=ascii_only) for ascii_only in (False, True))
+    return (secret, *(one[1:-1] for one in spelled), repr(secret)[1:-1])
 
 
 def _stand_in(size: int) -> str:
@@ -107,9 +117,8 @@ class _Marks:
         ref = schema.get("$ref")
         if isinstance(ref, str) and ref not in seen:
             yield from self.find(self._resolve(ref), value, at, seen | {ref})
-        for form in ("anyOf", "oneOf", "allOf"):
-            for one in schema.get(form, ()):
-                yield from self.find(one, value, at, seen)
+        for form in _all_forms(schema):
+            yield from self.find(form, value, at, seen)
         yield from self._inside(schema, value, at)
 
     def _inside(self, schema: Mapping[str, Any], value: Json, at: str) -> Iterator[str]:
@@ -117,7 +126,7 @@ class _Marks:
             for inner, part in zip(value, _items(schema, len(value)), strict=True):
                 yield from self.find(part, inner, f"{at}/{_ANY}")
         elif isinstance(value, dict):
-            named = schema.get("properties", {})
+            named = _mapping(schema.get("properties"))
             for name, inner in value.items():
                 if name in named:
                     yield from self.find(named[name], inner, f"{at}/{escape_step(name)}")
@@ -133,13 +142,77 @@ class _Marks:
         return part
 
 
+def _all_forms(schema: Mapping[str, Any]) -> Iterator[object]:
+    """Yield every schema that may hold for the same value."""
+    for form in ("anyOf", "oneOf", "allOf"):
+        yield from _list(schema.get(form))
+    yield from (schema.get(form) for form in ("then", "else"))
+    yield from _mapping(schema.get("dependentSchemas")).values()
+
+
 def _items(schema: Mapping[str, Any], count: int) -> list[object]:
-    first = list(schema.get("prefixItems", ()))[:count]
-    return [*first, *[schema.get("items")] * (count - len(first))]
+    """Return the schema of each element; older schemas have a list of them in ``items``."""
+    items = schema.get("items")
+    older = isinstance(items, list)
+    first = (_list(items) if older else _list(schema.get("prefixItems")))[:count]
+    rest = schema.get("additionalItems") if older else items
+    other = rest if isinstance(rest, Mapping) else schema.get("unevaluatedItems")
+    return [*first, *[other] * (count - len(first))]
 
 
 def _others(schema: Mapping[str, Any]) -> list[object]:
-    return [schema.get("additionalProperties"), *schema.get("patternProperties", {}).values()]
+    more = [schema.get("additionalProperties"), schema.get("unevaluatedProperties")]
+    return [*more, *_mapping(schema.get("patternProperties")).values()]
+
+
+def _list(found: object) -> list[object]:
+    return found if isinstance(found, list) else []
+
+
+def _mapping(found: object) -> Mapping[str, Any]:
+    return found if isinstance(found, Mapping) else {}
+
+
+def secrets_in(values: object) -> Iterator[str]:
+    """Yield what pydantic's secret types hold in a call's validated values."""
+    if isinstance(values, SecretStr | SecretBytes | Secret):
+        held = values.get_secret_value()
+        yield held.decode("utf-8", "replace") if isinstance(held, bytes) else str(held)
+    elif isinstance(values, Mapping):
+        yield from (one for value in values.values() for one in secrets_in(value))
+    elif isinstance(values, list | tuple | set | frozenset):
+        yield from (one for value in values for one in secrets_in(value))
+    elif isinstance(values, BaseModel) or is_dataclass(values):
+        yield from secrets_in({**getattr(values, "__dict__", {})})
+
+
+def misnamed_secrets(given: Json, values: Json, secrets: Collection[str]) -> tuple[str, ...]:
+    """Return where secrets stand under names that no schema tells of: an alias, a field's own name.
+
+    Args:
+        given: The arguments.
+        values: What the tool made of them, by the names that it tells.
+        secrets: What is known to be secret. Under a name that is told, the schema alone decides:
+            nothing else is hidden there only because it is the same.
+
+    """
+    return tuple(_misnamed(given, values, frozenset(secrets), "")) if secrets else ()
+
+
+def _misnamed(given: Json, values: object, secrets: frozenset[str], at: str) -> Iterator[str]:
+    # What a tool made something else of (a set of a list) was under a name that is told.
+    lost = _UNTOLD if values is _UNTOLD else None
+    if isinstance(given, dict):
+        for name, inner in given.items():
+            told = values.get(name, _UNTOLD) if isinstance(values, dict) else lost
+            yield from _misnamed(inner, told, secrets, f"{at}/{escape_step(name)}")
+    elif isinstance(given, list):
+        same = isinstance(values, list) and len(values) == len(given)
+        parts = values if isinstance(values, list) and same else [lost] * len(given)
+        for place, (inner, told) in enumerate(zip(given, parts, strict=True)):
+            yield from _misnamed(inner, told, secrets, f"{at}/{place}")
+    elif values is _UNTOLD and str(given) in secrets:
+        yield at
 
 
 def escape_step(name: str) -> str:
@@ -206,8 +279,8 @@ class _Redaction:
 
     def _hide(self, value: Json, at: str) -> Json:
         self.hidden.append(at)
-        if isinstance(value, str):
-            self.secrets.append(value)
+        if isinstance(value, int | float | str) and not isinstance(value, bool):
+            self.secrets.append(str(value))
         return HIDDEN
 
 

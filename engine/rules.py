@@ -80,11 +80,12 @@ class _Ready:
         """Tell whether this rule may speak of calls of a tool."""
         return not any(self._missed_names(agent, tool))
 
-    def misses(self, agent: str, tool: str, arguments: Json) -> Iterator[str]:
+    def misses(self, agent: str, tool: str, arguments: Json, given: Json) -> Iterator[str]:
         """Yield what of a call does not match."""
         yield from self._missed_names(agent, tool)
+        looked_at = arguments if self._sure or given is None else given
         for condition in self.when:
-            if not condition.holds(arguments, sure=self._sure):
+            if not condition.holds(looked_at, sure=self._sure):
                 yield condition.text
 
     def _missed_names(self, agent: str, tool: str) -> Iterator[str]:
@@ -125,9 +126,13 @@ class RuleBook:
         object.__setattr__(self, "rules", named)
         object.__setattr__(self, "_ready", tuple(_read(rule) for rule in named))
 
-    def weigh(self, agent: str, tool: str, arguments: Json) -> Ruling:
-        """Return the book's word on a call, by its arguments as the tool will get them."""
-        spoke = [one for one in self._ready if not any(one.misses(agent, tool, arguments))]
+    def weigh(self, agent: str, tool: str, arguments: Json, given: Json = None) -> Ruling:
+        """Return the book's word on a call, by its arguments as the tool will get them.
+
+        ``given`` is the same with what was given under names that the tool knows them not by. Rules
+        that ask or deny look at it instead, where there is any.
+        """
+        spoke = [one for one in self._ready if not any(one.misses(agent, tool, arguments, given))]
         if not spoke:
             rule = "" if self.default is Verdict.ALLOW else f"{self.name}:default"
             return Ruling(self.default, rule)
@@ -144,13 +149,16 @@ class RuleBook:
     def explain(self, agent: str, tool: str, arguments: Json) -> tuple[Finding, ...]:
         """Return how each rule stands to a call."""
         return tuple(
-            Finding(one.rule, tuple(one.misses(agent, tool, arguments))) for one in self._ready
+            Finding(one.rule, tuple(one.misses(agent, tool, arguments, None)))
+            for one in self._ready
         )
 
 
-def judge(books: Sequence[RuleBook], agent: str, tool: str, arguments: Json) -> Ruling:
-    """Return the strictest word of several books on one call."""
-    return strictest([book.weigh(agent, tool, arguments) for book in books])
+def judge(
+    books: Sequence[RuleBook], agent: str, tool: str, arguments: Json, given: Json = None
+) -> Ruling:
+    """Return the strictest word of several books on one call, by what ``weigh`` looks at."""
+    return strictest([book.weigh(agent, tool, arguments, given) for book in books])
 
 
 def strictest(rulings: Sequence[Ruling]) -> Ruling:

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import inspect
+import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -66,6 +67,15 @@ class Toolbox:
         """Return the JSON schema of a tool's arguments."""
         return self._tools[name].tool_def.parameters_json_schema
 
+    def sole(self, name: str) -> str:
+        """Return the parameter whose fields are a tool's arguments; empty where there is no such.
+
+        For a function of one model, ``def deploy(order: Order)``, the model is shown the fields of
+        ``Order`` and not ``order``.
+        """
+        schema = getattr(getattr(self._tools[name], "call_func", None), "__self__", None)
+        return getattr(schema, "single_arg_name", None) or ""
+
     def fingerprint(self, name: str, version: str) -> str:
         """Return what an approval of this tool holds for: name, argument schema, version."""
         return digest_of("tool", name, canonical_json(self.schema(name)), version)[:32]
@@ -81,6 +91,7 @@ class Toolbox:
         try:
             with contained():
                 values = tool.args_validator.validate_json(arguments)
+                self._refuse_wrapped(name, arguments)
                 await self._check_further(tool, values)
         except pydantic_core.ValidationError as error:
             details = error.json(include_url=False, include_input=False)
@@ -119,6 +130,19 @@ class Toolbox:
             listed = ", ".join(sorted(self._tools)) or "none"
             raise ToolCallError(clip(f"there is no tool named {name!r}; the tools are: {listed}"))
         return self._tools[name]
+
+    def _refuse_wrapped(self, name: str, arguments: str) -> None:
+        """Refuse the fields of a tool's one model in an object under its parameter's name.
+
+        The validator would take them, and then no schema says what is in there: what is secret, what
+        a rule is about, what may be edited.
+        """
+        sole = self.sole(name)
+        named = self.schema(name).get("properties", {})
+        if sole and sole not in named and list(json.loads(arguments)) == [sole]:
+            raise ToolCallError(
+                f"arguments do not fit {name}: give the fields of {sole} themselves"
+            )
 
     async def _check_further(self, tool: ToolsetTool[RunScope], values: dict[str, Any]) -> None:
         if tool.args_validator_func is not None:

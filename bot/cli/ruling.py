@@ -54,12 +54,13 @@ def check_call(tool: str, arguments: str, agent_name: str, owner: str) -> int:
     values = _read_arguments(arguments)
     settings = read_settings(Purpose.LOOK)
     agent = _agent(settings, agent_name) if agent_name else None
+    if agent:
+        _check_tool(agent, tool)
     books = agent.books if agent else tuple(_house(settings))
     word = agent.approvals.get(tool) if agent else None
     ruling = _ruling(books, agent_name, tool, values, word)
-    kept: tuple[RememberedRule, ...] = ()
-    if agent is not None and (ruling.verdict is Verdict.ASK or callable(word)):
-        kept = would_settle(remembered(settings), agent, tool, values)
+    asks = ruling.verdict is Verdict.ASK or callable(word)
+    kept = would_settle(remembered(settings), agent, tool, values) if agent and asks else ()
     theirs = (rule for rule in kept if rule.owner == owner and not rule.conversation)
     settled = next(theirs, None)
     if settled is not None and ruling.verdict is Verdict.ASK:
@@ -69,13 +70,17 @@ def check_call(tool: str, arguments: str, agent_name: str, owner: str) -> int:
     for book in books:
         for finding in book.explain(agent_name, tool, values):
             screen.line(f"  {_told_finding(finding)}")
-    for rule in kept:
-        screen.line(f"  allow {rule.id} matches, for runs of {rule.owner}: {_IF_SO}")
+    _print_kept(screen, kept)
     if callable(word):
         screen.line(f"  {_POLICY} is a function: it is asked when the call is made")
     if any(book.hides(agent_name, tool) for book in books):
         screen.line("  no call of this tool could ever run: the model is not offered it")
     return STATUS[ruling.verdict]
+
+
+def _print_kept(screen: Screen, kept: tuple[RememberedRule, ...]) -> None:
+    for rule in kept:
+        screen.line(f"  allow {rule.id} matches, for runs of {rule.owner}: {_IF_SO}")
 
 
 def _ruling(
@@ -111,6 +116,14 @@ def _read_arguments(text: str) -> Json:
 def _agent(settings: Settings, name: str) -> Agent:
     known = under_house_rules(load_agents(settings.agents), settings)
     return AgentRegistry(known).get(name)
+
+
+def _check_tool(agent: Agent, tool: str) -> None:
+    """Refuse a name that is none of the agent's tools, where they are known: a slip would pass."""
+    if agent.declared is not None and tool not in agent.declared:
+        listed = ", ".join(sorted(agent.declared)) or "none"
+        told = f"agent {agent.name} has no tool {tool!r}; its tools are: {listed}"
+        raise typer.BadParameter(told, param_hint="TOOL")
 
 
 def _house(settings: Settings) -> Iterator[RuleBook]:

@@ -4,8 +4,7 @@ Several processes on one machine may use one file at once. Local file systems on
 index in shared memory.
 """
 
-import asyncio
-import math
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -50,10 +49,10 @@ from engine.stores.sqlite_database import (
 )
 from engine.stores.sqlite_rules import SqliteRules
 from engine.stores.sqlite_thread import DatabaseThread, Writes
+from engine.stores.sqlite_watch import Watch, log_of
 
 DEFAULT_BUSY = timedelta(milliseconds=500)
 """How long a write waits for another process's; Slack wants an answer to a click within 3 s."""
-_LOOK_ELSEWHERE_S = 0.1
 _PROBE = "INSERT INTO probes (id, at) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET at = excluded.at"
 
 
@@ -103,8 +102,9 @@ class SqliteStore:
         )
         self.rules: RememberedRules = SqliteRules(self._thread, clock, self._readable)
         self._bell = Bell()
-        self._step = math.inf if str(path) == MEMORY else _LOOK_ELSEWHERE_S
-        self._looked = -math.inf
+        # Nobody else writes to memory.
+        file = str(path) != MEMORY
+        self._watch = Watch(log_of(path), self._look_elsewhere) if file else None
 
     @property
     def counters(self) -> Counters:
@@ -218,13 +218,9 @@ class SqliteStore:
 
     async def wait(self, at_most: timedelta, since: int | None = None) -> None:
         """Return when work may have come up since the mark, at the latest after ``at_most``."""
-        loop = asyncio.get_running_loop()
-        until = loop.time() + at_most.total_seconds()
         known = self.mark() if since is None else since
-        while not await self._bell.heard(known, min(self._step, until - loop.time())):
-            if loop.time() >= until:
-                return
-            await self._look_elsewhere(loop.time())
+        with self._watch.watching() if self._watch else nullcontext():
+            await self._bell.heard(known, at_most.total_seconds())
 
     async def next_due(self) -> datetime | None:
         """Return the earliest moment at which a ticket, lease, card or retry falls due."""
@@ -269,11 +265,8 @@ class SqliteStore:
         """Let queued operations finish, then close the file."""
         await self._thread.close()
 
-    async def _look_elsewhere(self, now: float) -> None:
-        # One look serves all who wait.
-        if now >= self._looked + self._step:
-            self._looked = now
-            self._ring_if(await self._thread.run(Database.others_wrote))
+    def _look_elsewhere(self) -> None:
+        self._thread.forget(Database.others_wrote, after=self._ring_if)
 
     def _ring_if(self, work: bool) -> None:  # noqa: FBT001 - the outcome of an operation
         if work:

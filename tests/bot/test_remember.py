@@ -149,7 +149,7 @@ async def test_whoever_votes_second_may_approve_it_once() -> None:
     async with on_stage(of_two) as on:
         run, card = await on.park()
         await remember(on, BOB, card)
-        shown = await card_that_says(on, card, "Approve once does not")
+        shown = await card_that_says(on, card, "Approve agrees to that too")
 
         await on.press(CAROL, shown, names.APPROVE_ONCE)
 

@@ -161,6 +161,17 @@ class TestNaming:
 
         assert await refusal(on, run, DAVE) is Refusal.NOT_AN_APPROVER
 
+    async def test_who_stands_in_for_the_owner_does_not_decide_what_they_started(self) -> None:
+        place = StandIn(absent=ALICE, by=DAVE, until=START + HOUR)
+        town = Town(aliases={DAVE: "W1", "UDAVE2": "W1"})
+        on, run = await parked(Approvers(stand_ins=(place,)), town, requester="UDAVE2")
+        assert await refusal(on, run, DAVE) is Refusal.NOT_AN_APPROVER
+
+        on, run = await parked(Approvers(stand_ins=(place,)), town, requester=BOB)
+        await decide(on, run, DAVE)
+        (closed,) = await facts(on, run, TicketClosed)
+        assert closed.resolution.instead_of == ALICE
+
     async def test_one_human_with_two_ids_cannot_approve_what_they_started(self) -> None:
         town = Town(aliases={BOB: "W1", "UBOB2": "W1"})
         on, run = await parked(named("UBOB2", CAROL), town, requester=BOB)

@@ -92,6 +92,12 @@ CALL: Json = {
     "steps": [{"name": "build", "on": {"host": "a1"}}, {"name": "ship"}],
     "labels": {"team": "core", "tier": "gold"},
     "odd name": "x",
+    "deep": [["a"], [["b"]]],
+    "one": {"name": "build"},
+    "spelled": ' {"env": "prod", "on": "[{\\"host\\": \\"a1\\"}]"}',
+    "listed": '["ann@example.com", "eve@evil.com"]',
+    "twice": '{"env": "prod", "env": "dev"}',
+    "steep": "[" * 200_000,
 }
 
 
@@ -119,7 +125,6 @@ CALL: Json = {
         ("price > 12", True, True),
         ("price = 12.5", True, True),
         ("force = true", True, True),
-        ("force = 1", False, False),
         ('labels = {"tier": "gold", "team": "core"}', True, True),
         ('labels[*] = "gold"', True, False),
         ('"odd name" = "x"', True, True),
@@ -129,6 +134,12 @@ CALL: Json = {
         ('token = "x"', True, False),
         ('token != "x"', True, False),
         ("token.part > 1", True, False),
+        ("force = 1", True, False),
+        ("count = true", True, False),
+        ("count != true", True, False),
+        ("env = 3", True, False),
+        ("env != 3", True, False),
+        ("env = false", True, False),
         # What is not there equals nothing, but nor is it known to differ.
         ('gone = "x"', False, False),
         ('gone != "x"', True, False),
@@ -148,6 +159,27 @@ CALL: Json = {
         ('steps[*].on.host = "a1"', True, False),
         ('steps[0].on.host = "a1"', True, True),
         ('env[*] = "prod"', True, True),
+        # A forgotten [*] at the end, and one too many before an object.
+        ('to = "eve@evil.com"', True, False),
+        ('to != "eve@evil.com"', True, False),
+        ('to ~ "*@evil.com"', True, False),
+        ('to !~ "*@evil.com"', True, False),
+        ("to =~ /^eve/", True, False),
+        ('to = ["ann@example.com", "eve@evil.com"]', True, True),
+        ('deep = "b"', True, False),
+        ('one[*].name = "build"', True, False),
+        ('one[*].name != "build"', True, False),
+        ('one[*].gone = "build"', False, False),
+        # A remote tool may read a text that is JSON as what is in it.
+        ('spelled.env = "prod"', True, False),
+        ('spelled.env != "dev"', True, False),
+        ('spelled.on[*].host = "a1"', True, False),
+        ('spelled.on.host = "a2"', False, False),
+        ('listed[*] = "eve@evil.com"', True, False),
+        ('listed = "eve@evil.com"', True, False),
+        ('twice.env = "prod"', True, False),
+        ('steep.env = "prod"', True, False),
+        ('env.name = "prod"', False, False),
     ],
 )
 def test_a_condition_errs_towards_stopping_a_call(condition: str, may: bool, sure: bool) -> None:  # noqa: FBT001 - columns
@@ -156,14 +188,26 @@ def test_a_condition_errs_towards_stopping_a_call(condition: str, may: bool, sur
 
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.text() | st.just(HIDDEN)
+SPELLED = st.sampled_from(['["x"]', '{"b": "x"}', '{"a": 1, "a": 2}', '{"a": '])
 TREES = st.recursive(
-    LEAVES, lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from("abc"), inner)
+    LEAVES | SPELLED, lambda inner: st.lists(inner) | st.dictionaries(st.sampled_from("abc"), inner)
 )
 CONDITIONS = st.sampled_from(
     [
         f"{path} {rest}"
         for path in ("a", "a.b", "a[*]", "a[*].b", "a[0]")
-        for rest in ('= "x"', '!= "x"', '~ "x*"', '!~ "x*"', "=~ /x/", "!=~ /x/", "> 1", "<= 1")
+        for rest in (
+            "= 1",
+            "!= true",
+            '= "x"',
+            '!= "x"',
+            '~ "x*"',
+            '!~ "x*"',
+            "=~ /x/",
+            "!=~ /x/",
+            "> 1",
+            "<= 1",
+        )
     ]
 )
 

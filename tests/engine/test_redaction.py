@@ -1,12 +1,14 @@
 """What is secret is found by the schema and by its shape, and nothing beside it is taken out."""
 
+import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from pydantic import BaseModel, Field, SecretStr, TypeAdapter
 
 from engine.redaction import HIDDEN, MAX_POINTERS, marked_secrets, mask, redact
-from engine.schema import Json
+from engine.schema import Json, canonical_json
 
 PEM = (
     "-----BEGIN RSA PRIVATE KEY-----\n" + "MIIEowIBAAKCAQEA7bq2\n" * 3 + "Zm9v==\n"
@@ -174,3 +176,51 @@ def test_where_something_was_taken_out_is_told() -> None:
     found = redact({"a": SECRETS[0], "b": [f"x {SECRETS[0]}", "y"], "c/d": "z"}, ["/c~1d"])
     assert (found.hidden, found.masked) == (("/a", "/c~1d"), ("/b/0",))
     assert found.secrets == (SECRETS[0], "z")
+
+
+@pytest.mark.parametrize(
+    "secret", ['hun"ter\\two\n', "caf\u00e9\u202e-secret", 'it\'s "it"', "\ud800 half"]
+)
+@pytest.mark.parametrize("spell", [str, json.dumps, canonical_json, repr])
+def test_a_hidden_value_is_taken_out_however_it_is_spelled(
+    secret: str, spell: Callable[[str], str]
+) -> None:
+    told = f"it is {spell(secret)}, they say"
+    inside = spell(secret).removeprefix('"').removeprefix("'")[:-1]
+    assert inside not in mask(told, [secret])
+
+
+@pytest.mark.parametrize("pin", [483920, -1234567, 48.3920])
+def test_a_number_is_a_secret_too(pin: float) -> None:
+    hidden = redact({"pin": pin, "on": True}, ["/pin", "/on"])
+    assert hidden.arguments == {"pin": HIDDEN, "on": HIDDEN}
+    assert str(pin) not in mask(f"use {pin}; True", hidden.secrets)
+    assert hidden.secrets == (str(pin),)
+
+
+SECRET_ONE = {"writeOnly": True}
+
+
+@pytest.mark.parametrize(
+    ("part", "value", "where"),
+    [
+        ({"items": [{}, SECRET_ONE]}, ["a", "b"], "/t/*"),
+        ({"items": [{}], "additionalItems": SECRET_ONE}, ["a", "b"], "/t/*"),
+        ({"prefixItems": [{}], "unevaluatedItems": SECRET_ONE}, ["a", "b"], "/t/*"),
+        ({"unevaluatedProperties": SECRET_ONE}, {"k": "v"}, "/t/*"),
+        ({"if": {}, "then": {"properties": {"k": SECRET_ONE}}}, {"k": "v"}, "/t/k"),
+        ({"if": {}, "else": {"properties": {"k": SECRET_ONE}}}, {"k": "v"}, "/t/k"),
+        ({"dependentSchemas": {"a": {"properties": {"k": SECRET_ONE}}}}, {"k": "v"}, "/t/k"),
+    ],
+)
+def test_a_mark_is_found_wherever_a_schema_may_put_it(part: Any, value: Json, where: str) -> None:
+    assert marked_secrets({"properties": {"t": part}}, {"t": value}) == (where,)
+
+
+@pytest.mark.parametrize("word", ["anyOf", "allOf", "properties", "patternProperties", "items"])
+@pytest.mark.parametrize("nonsense", [None, 3, "x", [None], {"a": None}])
+def test_a_schema_that_is_none_marks_nothing_and_fails_nobody(word: str, nonsense: object) -> None:
+    part = {word: nonsense}
+    values: list[Json] = [{"a": 1}, ["a"], "a"]
+    for value in values:
+        assert marked_secrets({"properties": {"t": part}, **part}, {"t": value, "a": 1}) == ()

@@ -108,6 +108,13 @@ def test_a_check_for_an_agent_adds_its_own_rules_and_policies(terminal: Terminal
 
 
 @pytest.mark.usefixtures("keeper")
+def test_a_tool_that_the_agent_has_not_is_no_call_to_check(terminal: Terminal) -> None:
+    said = terminal("rules", "check", "delete_y", "--agent", "keeper")
+    assert said.status == 2
+    assert "its tools are" in said.err
+
+
+@pytest.mark.usefixtures("keeper")
 def test_the_list_shows_every_rule_and_default(terminal: Terminal) -> None:
     said = terminal("rules")
     assert said.status == 0
