@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bot.gallery.exhibits import batch
 from bot.gallery.samples import (
     BOB,
     EDITED,
@@ -35,6 +36,7 @@ from notifiers import (
     review_form,
     short_card,
 )
+from notifiers.batch import batch_card, short_batch_card
 from notifiers.remember import terms_line
 from tests.notifiers.judge import buttons, check_message, check_view, shown
 from tests.notifiers.trees import trees
@@ -153,6 +155,15 @@ class TestAgreeing:
         wanted = 'deploy: version: anything \u00b7 env = "prod"'
         assert wanted in shown(short_card(ticket(**PENDING)).blocks)
         assert wanted in shown(review_form(ticket(**PENDING))["blocks"])
+
+    @pytest.mark.parametrize("render", [batch_card, short_batch_card])
+    def test_so_does_its_row_on_the_card_of_a_whole_step(self, render: Any) -> None:
+        made = render(batch(ticket(), ticket(**PENDING, ref="K7F3Q2")))
+        said = shown(made.blocks)
+        assert said.count("asks to remember this for 8 hours") == 1
+        assert 'deploy: version: anything \u00b7 env = "prod"' in said
+        assert buttons(made).count("Approve once") == (render is batch_card)
+        assert REMEMBER not in buttons(made)
 
     def test_without_a_wish_nothing_is_said_of_it(self) -> None:
         said = shown(ask_card(ticket()).blocks)
