@@ -15,6 +15,7 @@ from bot.directory import error_code
 from bot.interactions import Press
 from bot.logs import get_log
 from bot.replies import FOR_SLACK, form_refused, form_too_late, old_button, slow_store
+from bot.rule_listing import told_revoked
 from engine import Allow, AlreadyDecidedError, Decision, Deny, Via
 from engine.cards import TicketNotice
 from engine.errors import (
@@ -24,8 +25,18 @@ from engine.errors import (
     StoreUnavailableError,
     WrongDecisionError,
 )
-from engine.tickets import RemoteInput, accepted_kinds
-from notifiers import answer_form, can_edit, deny_form, edit_form, read_shown, review_form
+from engine.remembered import RememberedRule, RememberFault, RememberRefusedError
+from engine.tickets import RemoteInput, Risk, accepted_kinds
+from notifiers import (
+    answer_form,
+    can_edit,
+    can_remember,
+    deny_form,
+    edit_form,
+    read_shown,
+    remember_form,
+    review_form,
+)
 
 View = dict[str, object]
 Form = Callable[..., View]
@@ -36,6 +47,7 @@ _KINDS: dict[Form, str] = {
     answer_form: "answer",
     review_form: "allow",
     edit_form: "allow",
+    remember_form: "allow",
 }
 EXPIRED = "expired_trigger_id"
 _LATE = frozenset({EXPIRED, "exchanged_trigger_id", "invalid_trigger_id", "TimeoutError"})
@@ -53,6 +65,10 @@ class Buttons:
     async def approve(self, press: Press, ack: AsyncAck) -> None:
         """Record an Allow."""
         await self._decide(press, Allow(), ack)
+
+    async def approve_once(self, press: Press, ack: AsyncAck) -> None:
+        """Record an Allow of this call alone, whatever others wished to be remembered."""
+        await self._decide(press, Allow(once=True), ack)
 
     async def approve_all(self, press: Press, ack: AsyncAck) -> None:
         """Record an Allow for each ticket that the button was for; say which were not recorded."""
@@ -88,6 +104,22 @@ class Buttons:
     async def edit(self, press: Press, ack: AsyncAck) -> None:
         """Open the form to change the arguments and approve them."""
         await self._open(press, ack, edit_form)
+
+    async def remember(self, press: Press, ack: AsyncAck) -> None:
+        """Open the form to approve and have it settle like calls."""
+        await self._open(press, ack, remember_form)
+
+    async def revoke(self, press: Press, ack: AsyncAck) -> None:
+        """End a remembered rule, which the button names; whoever pressed is judged."""
+        await ack()
+        revoking, operator = self._desk.engine.revoking, self._desk.operator
+        work = revoking.revoke(press.token, press.actor, operator=operator)
+        done = await self._desk.attempt(work).at_last()
+        if isinstance(done, RememberedRule):
+            said = told_revoked(done, press.actor, FOR_SLACK)
+            await self._desk.whispers.tell(press.place, said)
+        else:
+            await self._desk.tell(press.place, done)
 
     async def unknown(self, press: Press, ack: AsyncAck) -> None:
         """Answer a button that we do not know, so that no press goes unanswered."""
@@ -171,6 +203,16 @@ def why_closed(notice: TicketNotice) -> HoldshortError | None:
     return None
 
 
+def why_not_remembered(notice: TicketNotice) -> RememberRefusedError:
+    """Return what to tell someone who wants remembered what cannot be."""
+    if notice.declared.risk is Risk.HIGH:
+        return RememberRefusedError(RememberFault.HIGH_RISK)
+    if notice.edited is not None:
+        return RememberRefusedError(RememberFault.EDITED)
+    late = notice.votes or notice.wished is not None
+    return RememberRefusedError(RememberFault.LATE if late else RememberFault.TOO_LARGE)
+
+
 def _why_not_this(notice: TicketNotice, form: Form) -> HoldshortError | None:
     """Refuse a form for another kind of ticket: its button was not on this card."""
     kind = _KINDS[form]
@@ -179,4 +221,6 @@ def _why_not_this(notice: TicketNotice, form: Form) -> HoldshortError | None:
         return WrongDecisionError(kind, accepted)
     if form is edit_form and not can_edit(notice):
         return EditRefusedError(EditFault.NOT_EDITABLE, notice.target.tool)
+    if form is remember_form and not can_remember(notice):
+        return why_not_remembered(notice)
     return None

@@ -26,6 +26,7 @@ USAGE = (
     "`/holdshort list` what waits for you, and your runs",
     "`/holdshort show REF` how something stands",
     "`/holdshort answer REF your answer` answer a question",
+    "`/holdshort rules` approvals that are remembered; `/holdshort rules revoke ID` ends one",
     "`/holdshort run AGENT what to do` start a run",
     "`/holdshort help` this",
 )

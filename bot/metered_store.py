@@ -31,6 +31,7 @@ class MeteredStore:
     def __init__(self, inner: Store, meters: Meters) -> None:
         """Take the store and the meters."""
         self.inner = inner
+        self.rules = inner.rules
         self._meters = meters
 
     @property

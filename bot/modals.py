@@ -28,6 +28,7 @@ from notifiers import (
     pages,
     read_inputs,
     read_meta,
+    read_wish,
     review_form,
 )
 
@@ -91,6 +92,25 @@ class Forms:
             return
         await ack()
         await self._desk.tell(_place(form, meta), _recorded(outcome))
+
+    async def remember(self, form: Submission, ack: AsyncAck) -> None:
+        """Record an Allow that is to settle like calls."""
+        meta = await self._meta(form, ack)
+        if meta is None:
+            return
+        outcome = await self._desk.attempt(self._remembered(form, meta)).soon()
+        again = _again(outcome)
+        if again:
+            await ack(response_action="errors", errors={names.REMEMBER_HOURS: again})
+            return
+        await ack()
+        await self._desk.tell(_place(form, meta), outcome)
+
+    async def _remembered(self, form: Submission, meta: FormMeta) -> Recorded:
+        token = meta.token.get_secret_value()
+        editing = await self._desk.engine.answers.editing(token, Via.SLACK)
+        decision = Allow(remember=read_wish(editing.notice, form.typed))
+        return await self._desk.record(token, decision, form.actor)
 
     async def _edited(self, form: Submission, meta: FormMeta) -> Recorded | Mistakes:
         token = meta.token.get_secret_value()

@@ -11,6 +11,7 @@ from engine.entries import CallOutcome
 from engine.fields import Field
 from engine.identity import Approvers, Via, Vote
 from engine.ids import ApprovalId, PersonId, Ref, RunId
+from engine.remembered import Wished
 from engine.runs import Origin, RunStatus
 from engine.schema import Frozen, Json
 from engine.tickets import UNDECLARED, AwaitTarget, Declared, Edited, Resolution
@@ -123,7 +124,8 @@ class TicketNotice(Frozen):
     secret, or is marked as one, is in none of the texts; ``hidden`` and ``masked`` point at the
     arguments from which it was taken, as ``redaction.Redacted`` does. ``fields`` are what may be
     edited; None where nothing may. Of edited arguments ``original`` are the model's own, and
-    ``altered`` points at the arguments whose change cannot be seen, as they are secret.
+    ``altered`` points at the arguments whose change cannot be seen, as they are secret. ``wished``
+    is what is remembered if this is allowed.
     """
 
     kind: Literal["ticket"] = "ticket"
@@ -142,6 +144,7 @@ class TicketNotice(Frozen):
     original: Original | None = None
     altered: tuple[str, ...] = ()
     edited: Edited | None = None
+    wished: Wished | None = None
     declared: Declared = UNDECLARED
     says: str = ""
     owner: PersonId

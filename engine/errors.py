@@ -18,9 +18,9 @@ HoldshortError
 │   ├── TicketExpiredError         also an InvalidResumeTokenError
 │   ├── WrongDecisionError, TooEarlyError
 │   ├── InvalidAnswerError
-│   │   └── InvalidArgumentsError
-│   ├── EditRefusedError
-│   ├── NotAllowedError
+│   │   ├── InvalidArgumentsError
+│   │   └── RememberRefusedError   in engine/remembered.py
+│   ├── EditRefusedError, NotAllowedError
 │   └── IdempotencyConflictError
 ├── ToolCallError                   tell the model; the run goes on
 │   └── ToolHangsError             and look at the tool

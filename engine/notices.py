@@ -179,6 +179,7 @@ class NoticeWriter:
             original=_original(call.own),
             altered=call.altered,
             edited=ticket.edited,
+            wished=ticket.wished,
             declared=ticket.declared,
             says=inside(_body(ticket, records, RecordKind.WORDS) or ""),
             owner=run.owner,

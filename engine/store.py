@@ -11,6 +11,7 @@ from engine.entries import Record
 from engine.events import RunEvent
 from engine.gauges import Gauges
 from engine.ids import ApprovalId, CommitId, Ref, RunId
+from engine.remembered import RememberedRules
 from engine.runs import Run, RunStatus
 from engine.tickets import ResumeTicket
 
@@ -205,8 +206,11 @@ class Store(Protocol):
 
     ``commit`` is the only operation that changes a run; when it returns, the change survives
     power loss. Claims, heartbeats and card rows live outside the run's version and need only be
-    seen by other processes. Every operation may raise StoreUnavailableError.
+    seen by other processes. Every operation may raise StoreUnavailableError. ``rules`` are what is
+    remembered of approvals: facts that cross runs, with commits of their own.
     """
+
+    rules: RememberedRules
 
     @property
     def berths(self) -> Berths:
@@ -339,8 +343,7 @@ class Store(Protocol):
         run that has not ended is never removed. One with a card behind its wanted version is kept
         ``CARDS_KEEP_FOR`` longer: it must be told, while anybody may still read it.
 
-        With a run goes all that was kept of it, its idempotency keys and the key it was started
-        under too: as if the run had never been.
+        With a run goes all that was kept of it, its keys too: as if it had never been.
 
         Returns how many went, or with ``dry_run`` would; fewer than ``limit``: none are left.
         """

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from engine.identity import Actor, Approvers, Vote
 from engine.ids import ApprovalId, CallId, OpId, PersonId, Ref, RunId, TokenId
+from engine.remembered import Wish, Wished
 from engine.schema import Frozen, Json
 
 
@@ -72,11 +73,15 @@ AwaitTarget = Annotated[ToolPermission | RemoteInput | OutcomeUnknown, Field(dis
 class Allow(Frozen):
     """The call may run; with ``arguments``, these are all of them, and they take its own's place.
 
-    What is kept of a decision holds no arguments: they are a record of their own.
+    With ``remember``, like calls may run for a while too; with ``once``, what others wished to be
+    remembered is not. What is kept of a decision holds none of these: arguments are a record of
+    their own, and what is wished for stands on the ticket.
     """
 
     kind: Literal["allow"] = "allow"
     arguments: dict[str, Json] | None = None
+    remember: Wish | None = None
+    once: bool = False
 
 
 class Deny(Frozen):
@@ -185,6 +190,7 @@ class ResumeTicket(Frozen):
     A ticket that is held back has no deadline and no card; one that was closed so never had any.
 
     ``seal`` is the digest of everything else here and of the call, as they were committed.
+    ``wished``: what is remembered if this is allowed.
     """
 
     schema_version: Literal[1] = 1
@@ -204,6 +210,7 @@ class ResumeTicket(Frozen):
     declared: Declared = UNDECLARED
     edited: Edited | None = None
     held: HeldBack | None = None
+    wished: Wished | None = None
     votes: tuple[Vote, ...] = ()
     resolution: Resolution | None = None
     seal: str = ""

@@ -13,9 +13,11 @@ from notifiers.modals import (
     edit_form,
     pages,
     read_meta,
+    remember_form,
     review_form,
 )
 from notifiers.owner import batch_message, outcome_message, ticket_message
+from notifiers.remember import can_remember, read_wish
 
 __all__ = [
     "FormMeta",
@@ -28,6 +30,7 @@ __all__ = [
     "batch_card",
     "batch_message",
     "can_edit",
+    "can_remember",
     "deny_form",
     "edit_form",
     "held_message",
@@ -38,6 +41,8 @@ __all__ = [
     "read_inputs",
     "read_meta",
     "read_shown",
+    "read_wish",
+    "remember_form",
     "review_form",
     "short_batch_card",
     "short_card",

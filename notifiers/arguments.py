@@ -21,6 +21,7 @@ from notifiers.text import Style, alphabets, clip, inert, units
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*\Z")
 _PLAIN_WORD = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/:@+-]*\Z")
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?\Z")
+_INDEX = re.compile(r"[0-9]{1,9}\Z")
 _LITERALS = frozenset({"true", "false", "null"})
 _FORGES = re.compile(r"\n|\s=\s")
 """What could pass for the next line, where a narrow screen wraps this one."""
@@ -182,6 +183,15 @@ def _walk(path: str, pointer: str, value: Json) -> Iterator[tuple[str, str, Json
             yield from _walk(f"{path}[{index}]", f"{pointer}/{index}", inner)
     else:
         yield path, pointer, value
+
+
+def name_of(pointer: str) -> str:
+    """Return the name of the value that a JSON pointer leads to, inert, as rows have it."""
+    path = ""
+    for step in pointer.split("/")[1:]:
+        name = step.replace("~1", "/").replace("~0", "~")
+        path = f"{path}[{name}]" if path and _INDEX.match(name) else _join(path, name)
+    return path
 
 
 def _join(path: str, name: str) -> str:

@@ -76,6 +76,8 @@ TITLE: Final = 130
 QUESTION: Final = 1500
 QUOTE: Final = 300
 """The agent's words, a reason, an answer or a result, as quoted on a card."""
+WISH: Final = 2000
+"""What is to be remembered, where people agree to it."""
 SUMMARY: Final = 240
 """All arguments on one line: on a closed card, and in the phone's notification."""
 FALLBACK_PART: Final = 300

@@ -17,6 +17,7 @@ from notifiers import limits, names, wording
 from notifiers.arguments import NO_SECRET, read_rows, tell_secrets
 from notifiers.blocks import Block, context, marked, plain, quotation, section, stamped
 from notifiers.inputs import can_edit, input_block, inputs_of
+from notifiers.remember import can_remember, form_blocks, wish_blocks
 from notifiers.review import Page, paginate
 from notifiers.sheet import argument_blocks, secret_of, sheet_of
 from notifiers.text import Style, pieces
@@ -128,6 +129,20 @@ def edit_form(notice: TicketNotice, *, channel: str = "", message: str = "") -> 
     return _form(names.EDIT_FORM, "Edit and approve", "Approve with edits", blocks, meta)
 
 
+def remember_form(notice: TicketNotice, *, channel: str = "", message: str = "") -> View:
+    """Return the form to approve a call and have it settle calls like it for a while.
+
+    Raises:
+        ValueError: this cannot be remembered from here.
+
+    """
+    if not can_remember(notice):
+        raise ValueError("this cannot be remembered")
+    blocks = [*_what(notice), context(marked(_asked_by(notice))), *form_blocks(notice)]
+    meta = _meta(notice, channel=channel, message=message)
+    return _form(names.REMEMBER_FORM, "Approve and remember", "Approve", blocks, meta)
+
+
 def pages(notice: TicketNotice) -> int:
     """Return how many pages the review has."""
     return len(paginate(notice.arguments, secret_of(notice)))
@@ -180,7 +195,8 @@ def _review_end(notice: TicketNotice, page: Page) -> list[Block]:
     # Large arguments have many rows, and mostly no secret among them.
     secrets = "" if secret == NO_SECRET else tell_secrets(read_rows(notice.arguments, secret))
     small = [plain(secrets)] if secrets else []
-    return [context(*small, plain("This is all of it. Approve runs exactly this."))]
+    end = context(*small, plain("This is all of it. Approve runs exactly this."))
+    return [*wish_blocks(notice), end]
 
 
 def _input(block: str, action: str, label: str, most: int, *, optional: bool = False) -> Block:

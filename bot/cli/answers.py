@@ -7,19 +7,43 @@ from bot.cli.screen import Screen
 from bot.cli.terminal import Terminal, at_terminal
 from bot.replies import FOR_TERMINAL, recorded, started
 from bot.settings import SettingsError
-from engine import Decision, Origin, Via
+from engine import Allow, Decision, Origin, Via
 from engine.arguments import canonical_arguments
 from engine.errors import ToolCallError
 from engine.schema import Json
+from notifiers import limits, wording
+from notifiers.remember import terms_line
 
 
-def decide(ref: str, decision: Decision) -> None:
-    """Answer the ticket that goes by this ref, and say what was recorded."""
+def decide(ref: str, decision: Decision, *, heard: bool = False) -> None:
+    """Answer the ticket that goes by this ref, and say what was recorded.
+
+    ``heard``: the operator has said what to do about what others want remembered.
+    """
 
     async def work(terminal: Terminal) -> None:
+        if isinstance(decision, Allow) and decision.remember is None and not heard:
+            await _check_seen(terminal, ref)
         Screen().line(recorded(await terminal.decide(ref, decision)))
 
     at_terminal(work)
+
+
+async def _check_seen(terminal: Terminal, ref: str) -> None:
+    """Refuse an approval that would agree to more than was typed.
+
+    Raises:
+        SettingsError: others want it remembered; the text says what.
+
+    """
+    _, ticket = await terminal.engine.answers.find(ref)
+    wished = ticket.wished
+    if wished is None or ticket.resolution is not None:
+        return
+    terms = terms_line(wished.terms, limits.WISH)
+    asks = f"{FOR_TERMINAL.person(wished.by.id)} asks to remember this for"
+    choose = "say --agree to approve that too, or --once to approve this call alone"
+    raise SettingsError([f"{asks} {wording.span(wished.hours)} ({terms}): {choose}"])
 
 
 def approve_with(ref: str, edits: str) -> None:

@@ -93,6 +93,7 @@ def start(
 
 @app.command()
 def approve(
+    *,
     ref: Ref,
     edits: Annotated[
         str,
@@ -102,15 +103,40 @@ def approve(
             metavar="JSON",
         ),
     ] = "",
+    remember: Annotated[
+        str,
+        typer.Option(help="Let calls like it run unasked for 1h, 8h, 1d or 7d.", metavar="SPAN"),
+    ] = "",
+    loose: Annotated[
+        list[str] | None,
+        typer.Option("--any", help="With --remember: this may be anything.", metavar="ARGUMENT"),
+    ] = None,
+    conversation: Annotated[
+        bool, typer.Option("--conversation", help="With --remember: in this conversation only.")
+    ] = False,
+    once: Annotated[
+        bool, typer.Option("--once", help="This call alone, whatever others want remembered.")
+    ] = False,
+    agree: Annotated[
+        bool, typer.Option("--agree", help="And to what others want remembered of it.")
+    ] = False,
 ) -> None:
     """Approve a tool call, as it is or with edits, as HOLDSHORT_OPERATOR."""
     from bot.cli.answers import approve_with, decide
     from engine import Allow
 
-    if edits:
+    if remember and not edits:
+        from bot.cli.remembering import read_wish
+
+        wish = read_wish(remember, loose or (), conversation=conversation)
+        decide(ref, Allow(remember=wish))
+    elif remember or loose or conversation:
+        raise typer.BadParameter("goes with --remember, and with no edits", param_hint="--any")
+    elif edits:
         approve_with(ref, edits)
     else:
-        decide(ref, Allow())
+        # Once, unless it was said otherwise: a wish may come in just now that nobody here has seen.
+        decide(ref, Allow(once=not agree), heard=once or agree)
 
 
 @app.command()

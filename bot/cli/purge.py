@@ -23,7 +23,7 @@ def purge(
         bool, typer.Option("--dry-run", help="Say how many there are; remove nothing.")
     ] = False,
 ) -> None:
-    """Remove runs that ended long ago, with all that was kept of them; never a live one."""
+    """Remove runs and remembered rules that ended long ago; never one that is live."""
     age = _read_age(older_than)
     from bot.cli.screen import Screen
     from bot.cli.terminal import at_terminal
@@ -41,10 +41,15 @@ def purge(
 
     async def work(terminal: "Terminal") -> None:
         count = await _purge(terminal, age, dry_run=dry_run)
+        moment = terminal.engine.surroundings.clock() - age
+        rules = await terminal.engine.store.rules.forget(moment, dry_run=dry_run)
         runs = "1 run" if count == 1 else f"{count} runs"
         done = "Would remove" if dry_run else "Removed"
         told = f"; {unreadable} of them could not be read" if unreadable else ""
         Screen().line(f"{done} {runs} that ended more than {older_than} ago{told}.")
+        if rules:
+            kept = "1 remembered rule" if rules == 1 else f"{rules} remembered rules"
+            Screen().line(f"{done} {kept} that ended more than {older_than} ago.")
 
     at_terminal(work, report=report)
 

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 import typer
 
 from bot.bootstrap import load_agents
+from bot.cli.remembering import print_remembered, remembered, would_settle
 from bot.cli.screen import Screen
 from bot.house_rules import house_rules, under_house_rules
 from bot.settings import Purpose, Settings, SettingsError, read_settings
-from engine import Agent, RuleBook, Verdict
+from engine import Agent, RememberedRule, RuleBook, Verdict
 from engine.agents import AgentRegistry
 from engine.arguments import canonical_arguments
 from engine.errors import ToolCallError
@@ -19,12 +20,14 @@ from engine.schema import Json
 
 STATUS = {Verdict.ALLOW: 0, Verdict.ASK: 3, Verdict.DENY: 4}
 _POLICY = "the agent's own policy"
+_IF_SO = "if the tool is as it was, and those who approved could do so still"
 
 
 def list_rules() -> None:
     """Print every rule there is, and each book's default."""
     screen = Screen()
-    books = list(_all_books(read_settings(Purpose.LOOK)))
+    settings = read_settings(Purpose.LOOK)
+    books, kept = list(_all_books(settings)), remembered(settings)
     rows = [
         (rule.verdict, rule.name, rule.agent, rule.tool, " and ".join(rule.when), rule.where)
         for book in books
@@ -34,11 +37,14 @@ def list_rules() -> None:
         screen.table(("VERDICT", "RULE", "AGENT", "TOOL", "WHEN", "PLACE"), rows)
     for book in books:
         screen.line(f"Whatever no rule of {book.name} matches: {book.default.value}.")
-    if not books:
+    if kept:
+        screen.line("Remembered approvals:", "bold")
+        print_remembered(screen, kept)
+    if not books and not kept:
         screen.line("No rules.")
 
 
-def check_call(tool: str, arguments: str, agent_name: str) -> int:
+def check_call(tool: str, arguments: str, agent_name: str, owner: str) -> int:
     """Print what the rules make of a call, and return the exit status that says the same.
 
     Raises:
@@ -52,20 +58,38 @@ def check_call(tool: str, arguments: str, agent_name: str) -> int:
         _check_tool(agent, tool)
     books = agent.books if agent else tuple(_house(settings))
     word = agent.approvals.get(tool) if agent else None
-    rulings = [judge(books, agent_name, tool, values)]
-    if isinstance(word, str):
-        rulings.append(Ruling(read_verdict(word), _POLICY))
-    ruling = strictest(rulings)
+    ruling = _ruling(books, agent_name, tool, values, word)
+    asks = ruling.verdict is Verdict.ASK or callable(word)
+    kept = would_settle(remembered(settings), agent, tool, values) if agent and asks else ()
+    theirs = (rule for rule in kept if rule.owner == owner and not rule.conversation)
+    settled = next(theirs, None)
+    if settled is not None and ruling.verdict is Verdict.ASK:
+        ruling = Ruling(Verdict.ALLOW, f"the remembered rule {settled.id}")
     screen = Screen()
     screen.line(_told(ruling), "bold")
     for book in books:
         for finding in book.explain(agent_name, tool, values):
             screen.line(f"  {_told_finding(finding)}")
+    _print_kept(screen, kept)
     if callable(word):
         screen.line(f"  {_POLICY} is a function: it is asked when the call is made")
     if any(book.hides(agent_name, tool) for book in books):
         screen.line("  no call of this tool could ever run: the model is not offered it")
     return STATUS[ruling.verdict]
+
+
+def _print_kept(screen: Screen, kept: tuple[RememberedRule, ...]) -> None:
+    for rule in kept:
+        screen.line(f"  allow {rule.id} matches, for runs of {rule.owner}: {_IF_SO}")
+
+
+def _ruling(
+    books: tuple[RuleBook, ...], agent: str, tool: str, values: Json, word: object
+) -> Ruling:
+    rulings = [judge(books, agent, tool, values)]
+    if isinstance(word, str):
+        rulings.append(Ruling(read_verdict(word), _POLICY))
+    return strictest(rulings)
 
 
 def _told(ruling: Ruling) -> str:

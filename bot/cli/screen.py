@@ -18,11 +18,13 @@ from engine.redaction import mask
 from engine.runs import Run
 from engine.tickets import OutcomeUnknown, RemoteInput, ResumeTicket, ToolPermission
 from notifiers.arguments import read_rows, tell_secrets
+from notifiers.remember import remembered_line
 from notifiers.sheet import secret_of
 from notifiers.text import Style, inert, one_line
 from notifiers.wording import effect, question, risk, short_digest, title
 
 _TEXT = 60
+_WISH = 4_000
 
 
 class Screen:
@@ -187,6 +189,8 @@ def _print_arguments(screen: Screen, notice: TicketNotice) -> None:
     if secrets := tell_secrets(rows):
         screen.box(secrets)
     screen.box(short_digest(notice.digest))
+    if notice.wished is not None:
+        screen.box(f"{tell_actor(notice.wished.by)}: {remembered_line(notice, _WISH)}")
 
 
 def _commands(notice: TicketNotice) -> Iterator[str]:

@@ -20,7 +20,9 @@ from engine.fields import Field, FieldKind
 from engine.identity import SYSTEM, Actor, Approvers, Via, Vote
 from engine.ids import ApprovalId, CallId, OpId, PersonId, Ref, RunId
 from engine.redaction import HIDDEN
+from engine.remembered import Wished, terms_of
 from engine.runs import Origin, RunStatus
+from engine.schema import Json
 from engine.tickets import (
     Allow,
     Answer,
@@ -180,6 +182,18 @@ SEVERAL_HIDDEN: dict[str, Any] = {
     "hidden": tuple(f"/keys/region_{n}" for n in range(9)),
 }
 
+
+def wished(arguments: Json, *loose: str, hours: int = 8, **more: Any) -> Wished:  # noqa: ANN401
+    """Return Bob's wish to remember a call, with these arguments loose."""
+    terms = terms_of(arguments, (), loose, "apr_1")
+    bob = Actor(id=BOB, via=Via.SLACK)
+    return Wished(
+        **{"terms": terms, "hours": hours, "conversation": False, "by": bob, "at": LATER, **more}
+    )
+
+
+TO_PROD: dict[str, Json] = {"env": "prod", "version": "1.4.2"}
+
 STATES: dict[str, TicketNotice] = {
     "open": ticket(),
     "open_low_risk": ticket(declared=Declared(risk=Risk.LOW)),
@@ -220,6 +234,28 @@ STATES: dict[str, TicketNotice] = {
     "open_one_vote_of_two": ticket(approvers=TWO_OF_THREE, needed=2, votes=(vote(BOB),)),
     "open_one_vote_for_someone_away": ticket(
         approvers=TWO_OF_THREE, needed=2, votes=(vote(ROBIN, seat=BOB),)
+    ),
+    "open_to_be_remembered": ticket(
+        approvers=TWO_OF_THREE, needed=2, votes=(vote(BOB),), wished=wished(TO_PROD, "/version")
+    ),
+    "open_hostile_to_be_remembered": ticket(
+        arguments=HOSTILE,
+        approvers=TWO_OF_THREE,
+        needed=2,
+        votes=(vote(BOB),),
+        wished=wished(HOSTILE, "/note", hours=168, conversation=True),
+    ),
+    "approved_and_remembered": closed(
+        Allow(),
+        wished=wished(TO_PROD, "/version"),
+        effect=finished(CallOutcome.SUCCEEDED, "release 1.4.2 live"),
+    ),
+    "denied_so_not_remembered": closed(
+        Deny(reason="Ask me each time."),
+        approvers=TWO_OF_THREE,
+        needed=2,
+        votes=(vote(BOB),),
+        wished=wished(TO_PROD, "/version"),
     ),
     "open_secrets": ticket(**SECRETS),
     "open_many_secrets": ticket(**SEVERAL_HIDDEN),

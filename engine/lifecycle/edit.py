@@ -52,7 +52,8 @@ def put_edit(draft: Draft, ticket: ResumeTicket, edit: Edit, actor: Actor) -> Re
     kept = ArgumentsEdit(call=call.id, arguments=edit.arguments, secrets=secrets)
     number = draft.run.event_count
     draft.write(RecordKind.EDIT, draft.batch.entry, kept.model_dump_json(), number)
-    fresh = {**asked, "token": TokenId(draft.moment.ids.new("tok")), "votes": ()}
+    token = TokenId(draft.moment.ids.new("tok"))
+    fresh = {**asked, "token": token, "votes": (), "wished": None}
     anew = draft.keep_open(ticket.model_copy(update=fresh))
     raise_ticket(draft, anew)
     raise_ticket(draft, anew, Role.ASKED)

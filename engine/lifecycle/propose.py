@@ -8,7 +8,7 @@ from math import ceil
 from engine.entries import CallOutcome, CallResult, RecordKind
 from engine.events import CallDropped, CallGated, CallNotAsked, CallRejected
 from engine.identity import Approvers
-from engine.ids import ApprovalId, CallId, Moment, TokenId, place_of
+from engine.ids import ApprovalId, CallId, Moment, PersonId, TokenId, place_of
 from engine.lifecycle.denials import ENDLESS, Enough, Patience, enough
 from engine.lifecycle.draft import Draft, call_index
 from engine.lifecycle.table import CallCause, RunCause
@@ -29,7 +29,8 @@ class Gated:
     """One proposed call after the gate, in the model's order.
 
     Exactly one of these holds: it was ``rejected`` before its policy, it ``asks`` a person a
-    question, or policy and rules gave ``call.verdict``; ``rule`` names the rule that did.
+    question, or policy and rules gave ``call.verdict``; ``rule`` names the rule that did, and
+    ``granted_by`` the people whose remembered approval it is, if it is one.
     ``fields`` is what may be edited of the call, as JSON.
     """
 
@@ -39,6 +40,7 @@ class Gated:
     asks: str | None = None
     rule: str = ""
     fields: str = ""
+    granted_by: tuple[PersonId, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +181,7 @@ def _judged(draft: Draft, gated: Gated) -> None:
             digest=call.digest,
             verdict=verdict,
             rule=gated.rule,
+            granted_by=gated.granted_by,
         )
     )
 

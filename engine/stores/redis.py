@@ -15,6 +15,7 @@ from engine.errors import RunNotFoundError, StoreUnavailableError, StoreVersionE
 from engine.events import RunEvent
 from engine.gauges import Gauges
 from engine.ids import ApprovalId, Clock, Ref, RunId
+from engine.remembered import RememberedRules
 from engine.runs import Run
 from engine.store import Change, Claim, Done, Found, Loaded, Page, Parcel, RunFilter
 from engine.stores import (
@@ -32,6 +33,7 @@ from engine.stores.redis_bell import Listener
 from engine.stores.redis_berths import RedisBerths
 from engine.stores.redis_connection import Client
 from engine.stores.redis_outlook import Outlook, Work
+from engine.stores.redis_rules import RedisRules
 from engine.stores.redis_scripts import Server
 from engine.stores.rows import OnUndecodable, Readable
 
@@ -62,6 +64,7 @@ class RedisStore:
         """
         self._server = Server(client, clock, replicas=replicas)
         self._readable = Readable(on_undecodable)
+        self.rules: RememberedRules = RedisRules(self._server, self._readable)
         self._bell = Bell()
         self._ring = secrets.token_hex(8)
         self._listener = Listener(listen, self._bell, self._ring)

@@ -64,29 +64,24 @@ _PARTS = {
     "purge": "time rows names cards",
     "records": "",
     "release": "time rows queue",
+    "rule_end": "",
+    "rule_forget": "time",
+    "rule_keep": "time",
+    "rule_live": "time",
     "take_cards": "time cards",
     "touch": "",
     "unpack": "time rows queue names cards",
 }
 SCRIPTS = tuple(_PARTS)
 _READS = {
-    *(
-        "behind",
-        "berths_list",
-        "cards",
-        "due",
-        "ended",
-        "events",
-        "gauges",
-        "list",
-        "load",
-        "moments",
-        "pack",
-    ),
-    *("peek", "records"),
+    *("behind", "berths_list", "cards", "due", "ended", "events", "gauges", "list", "load"),
+    *("moments", "pack", "peek", "records", "rule_live"),
 }
 # These make room or keep what there is: a server that is full must not lose claims over it.
-_SMALL = {"berths_leave", "berths_settle", "heartbeat", "release", "card_failed", "purge"}
+_SMALL = {
+    *("berths_leave", "berths_settle", "card_failed", "heartbeat", "purge", "release"),
+    *("rule_end", "rule_forget"),
+}
 
 
 @cache

@@ -179,3 +179,18 @@ SELECT (
     ORDER BY number LIMIT 1
 ) AS number, within
 FROM step WHERE within > '';
+
+-- Remembered rules, by the id that people type. They outlive the runs they were given in.
+CREATE TABLE IF NOT EXISTS rules (
+    id         TEXT PRIMARY KEY,
+    agent      TEXT NOT NULL,
+    owner      TEXT NOT NULL,
+    -- When it ends or ended: its expiry, or when it was revoked.
+    over_at    INTEGER NOT NULL,
+    granted_at INTEGER NOT NULL,
+    body       TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX IF NOT EXISTS rules_of_owner ON rules (agent, owner, over_at);
+CREATE INDEX IF NOT EXISTS rules_given ON rules (granted_at);
+CREATE INDEX IF NOT EXISTS rules_over ON rules (over_at);

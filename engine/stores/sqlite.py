@@ -15,6 +15,7 @@ from engine.entries import Record
 from engine.events import RunEvent
 from engine.gauges import Gauges
 from engine.ids import ApprovalId, Clock, Ref, RunId, utc_now
+from engine.remembered import RememberedRules
 from engine.runs import Run
 from engine.store import Change, Claim, ClaimEffect, Done, Found, Loaded, Page, Parcel, RunFilter
 from engine.stores import (
@@ -37,6 +38,7 @@ from engine.stores.sqlite_database import (
     Trace,
     open_database,
 )
+from engine.stores.sqlite_rules import SqliteRules
 from engine.stores.sqlite_thread import DatabaseThread, Writes
 from engine.stores.sqlite_watch import Watch, log_of
 
@@ -89,6 +91,7 @@ class SqliteStore:
         self._thread = DatabaseThread(
             partial(open_database, Options(str(path), busy, trace), self._tally)
         )
+        self.rules: RememberedRules = SqliteRules(self._thread, clock, self._readable)
         self._bell = Bell()
         self._berths = SqliteBerths(self._thread, clock, self._bell.ring)
         # Nobody else writes to memory.

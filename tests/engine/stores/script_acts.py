@@ -22,6 +22,8 @@ from tests.factories import (
     make_next,
     make_receipt,
     make_record,
+    make_revoked,
+    make_rule,
 )
 
 DAY = timedelta(days=1)
@@ -210,6 +212,29 @@ async def _unpack(play: Play) -> Act:
     return Act(unpack, Again.SAME)
 
 
+async def _rule_keep(_: Play) -> Act:
+    rule = make_rule()
+    return Act(lambda store: store.rules.keep(rule), Again.SAME)
+
+
+async def _rule_live(play: Play) -> Act:
+    rule = make_rule()
+    await play.store.rules.keep(rule)
+    return Act(lambda store: store.rules.live(rule.agent, rule.owner))
+
+
+async def _rule_end(play: Play) -> Act:
+    rule = make_rule()
+    await play.store.rules.keep(rule)
+    return Act(lambda store: store.rules.revoke(rule.id, make_revoked()), Again.SAME)
+
+
+async def _rule_forget(play: Play) -> Act:
+    rule = make_rule()
+    await play.store.rules.keep(rule)
+    return Act(lambda store: store.rules.forget(rule.expires_at + DAY), Again.SAME)
+
+
 def _of_store(do: Callable[[Store], Awaitable[Any]]) -> Arrange:
     async def arrange(play: Play) -> Act:
         await play.parked()
@@ -246,6 +271,10 @@ ACTS: dict[str, Arrange] = {
     "purge": _purge,
     "records": _records,
     "release": _release,
+    "rule_end": _rule_end,
+    "rule_forget": _rule_forget,
+    "rule_keep": _rule_keep,
+    "rule_live": _rule_live,
     "take_cards": _take_cards,
     "touch": _touch,
     "unpack": _unpack,

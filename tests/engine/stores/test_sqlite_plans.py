@@ -27,6 +27,8 @@ from tests.factories import (
     make_parked,
     make_receipt,
     make_record,
+    make_revoked,
+    make_rule,
     make_ticket,
 )
 
@@ -69,6 +71,8 @@ ALLOWED = {
         "sqlite_gauges._GAUGES",
         "SCAN cards",
     ): "along the index of those behind: the few that a courier has still to show",
+    ("sqlite_rules._LISTED", "SCAN rules"): "all remembered rules, for a person to look at",
+    ("sqlite_rules._LISTED", "USE TEMP"): "of those given at one moment, by their ids",
 }
 
 
@@ -206,9 +210,21 @@ async def everything(play: Play) -> None:
     await adopted_first(play)
     await berths(play)
     await moved(play)
+    await remembered(play)
     play.clock.now += 2 * CARDS_KEEP_FOR
     await play.store.purge(play.clock.now, 10, dry_run=True)
     await play.store.purge(play.clock.now, 10)
+
+
+async def remembered(play: Play) -> None:
+    """Keep a rule, look at it, end it and remove it."""
+    rules, rule = play.store.rules, make_rule()
+    await rules.keep(rule)
+    assert await rules.live(rule.agent, rule.owner) == (rule,)
+    await rules.revoke(rule.id, make_revoked())
+    assert len(await rules.listed()) == 1
+    assert await rules.forget(rule.expires_at, dry_run=True) == 1
+    assert await rules.forget(rule.expires_at) == 1
 
 
 async def moved(play: Play) -> None:
