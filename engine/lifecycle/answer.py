@@ -19,7 +19,7 @@ from engine.events import VoteCast
 from engine.identity import SYSTEM, Actor, Claimant, Vote, judge
 from engine.ids import ApprovalId, Moment, PersonId, Ref, RunId
 from engine.lifecycle.denials import with_denial
-from engine.lifecycle.draft import Draft, raise_ticket
+from engine.lifecycle.draft import Draft, keep_open, raise_ticket
 from engine.lifecycle.edit import Edit, put_edit
 from engine.lifecycle.propose import told
 from engine.lifecycle.remember import check_wish, drop_wish, put_wish
@@ -244,7 +244,7 @@ def _voted(draft: Draft, ticket: ResumeTicket, vote: Vote) -> ResumeTicket:
         draft.note(so_far)
         raise_ticket(draft, voted)
     # A vote that decides closes the ticket, which is sealed then.
-    return voted if voted.counted >= voted.needed else draft.keep_open(voted)
+    return voted if voted.counted >= voted.needed else keep_open(draft, voted)
 
 
 def _key_record(told_so: Recorded, command: ResumeCommand, key: str) -> KeyRecord:

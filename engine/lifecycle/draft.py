@@ -131,13 +131,6 @@ class Draft:
         raise_ticket(self, ticket)
         raise_ticket(self, ticket, Role.ASKED)
 
-    def keep_open(self, ticket: ResumeTicket) -> ResumeTicket:
-        """Put a changed ticket in the place of what it was; return it sealed anew."""
-        anew = sealed(ticket, self.batch.call(ticket.target.call))
-        rest = tuple(anew if t.approval == anew.approval else t for t in self.run.tickets)
-        self.set(tickets=rest)
-        return anew
-
     def close_ticket(self, ticket: ResumeTicket, resolution: Resolution) -> None:
         """Close a ticket; the owner is told unless it was the owner who decided."""
         approval, call = ticket.approval, self.batch.call(ticket.target.call)
@@ -203,6 +196,14 @@ class Draft:
             claim=claim,
             confirm=confirm,
         )
+
+
+def keep_open(draft: Draft, ticket: ResumeTicket) -> ResumeTicket:
+    """Put a changed ticket in the place of what it was; return it sealed anew."""
+    anew = sealed(ticket, draft.batch.call(ticket.target.call))
+    rest = tuple(anew if t.approval == anew.approval else t for t in draft.run.tickets)
+    draft.set(tickets=rest)
+    return anew
 
 
 def raise_ticket(draft: Draft, ticket: ResumeTicket, role: Role = Role.ASK) -> None:

@@ -8,7 +8,7 @@ from engine.entries import ArgumentsEdit, Record, RecordKind, read_edit
 from engine.events import ArgumentsEdited
 from engine.identity import Actor
 from engine.ids import CallId, TokenId
-from engine.lifecycle.draft import Draft, raise_ticket
+from engine.lifecycle.draft import Draft, keep_open, raise_ticket
 from engine.lifecycle.propose import permission_digest
 from engine.tickets import Declared, Edited, ResumeTicket
 
@@ -54,7 +54,7 @@ def put_edit(draft: Draft, ticket: ResumeTicket, edit: Edit, actor: Actor) -> Re
     draft.write(RecordKind.EDIT, draft.batch.entry, kept.model_dump_json(), number)
     token = TokenId(draft.moment.ids.new("tok"))
     fresh = {**asked, "token": token, "votes": (), "wished": None}
-    anew = draft.keep_open(ticket.model_copy(update=fresh))
+    anew = keep_open(draft, ticket.model_copy(update=fresh))
     raise_ticket(draft, anew)
     raise_ticket(draft, anew, Role.ASKED)
     return anew

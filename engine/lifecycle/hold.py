@@ -7,7 +7,7 @@ from engine.berths import Held
 from engine.cards import SHARE, CardKey, Role
 from engine.events import Fact, RunEvent, TicketHeld, TicketOpened, TicketReleased, link_event
 from engine.ids import ApprovalId, Moment
-from engine.lifecycle.draft import Draft, raise_ticket
+from engine.lifecycle.draft import Draft, keep_open, raise_ticket
 from engine.lifecycle.propose import share_cards
 from engine.lifecycle.seal import check_open, sealed
 from engine.runs import Batch, Run
@@ -57,7 +57,7 @@ def release(run: Run, approvals: Collection[ApprovalId], moment: Moment) -> Chan
         check_open(run, ticket)
         deadline = moment.now + back.timeout
         call = draft.batch.call(ticket.target.call)
-        asked = draft.keep_open(ticket.model_copy(update={"held": None, "deadline": deadline}))
+        asked = keep_open(draft, ticket.model_copy(update={"held": None, "deadline": deadline}))
         draft.note(
             TicketReleased(
                 approval=ticket.approval, ref=ticket.ref, call=call.id, deadline=deadline

@@ -4,7 +4,7 @@ from engine.errors import InvalidRunStateError
 from engine.events import RememberDropped, RememberWished
 from engine.identity import Actor
 from engine.ids import TokenId
-from engine.lifecycle.draft import Draft
+from engine.lifecycle.draft import Draft, keep_open
 from engine.remembered import (
     RememberedRule,
     RememberFault,
@@ -72,7 +72,7 @@ def put_wish(
         at=command.now,
     )
     fresh = {"wished": wished, "token": TokenId(draft.moment.ids.new("tok"))}
-    return draft.keep_open(ticket.model_copy(update=fresh))
+    return keep_open(draft, ticket.model_copy(update=fresh))
 
 
 def drop_wish(draft: Draft, ticket: ResumeTicket, actor: Actor) -> ResumeTicket:
@@ -81,7 +81,7 @@ def drop_wish(draft: Draft, ticket: ResumeTicket, actor: Actor) -> ResumeTicket:
         return ticket
     call = draft.batch.call(ticket.target.call)
     draft.note(RememberDropped(approval=ticket.approval, call=call.id, actor=actor))
-    return draft.keep_open(ticket.model_copy(update={"wished": None}))
+    return keep_open(draft, ticket.model_copy(update={"wished": None}))
 
 
 def rule_of(run: Run, ticket: ResumeTicket) -> RememberedRule | None:
