@@ -22,6 +22,11 @@ class Admission:
         """Take the agents."""
         self._agents = agents
 
+    @property
+    def limits(self) -> bool:
+        """Tell whether any agent is under a limit."""
+        return any(_is_limited(agent) for agent in self._agents)
+
     def bounded(self, change: Change) -> Change:
         """Return a change with the asks of the tickets that it opens."""
         return (
@@ -34,13 +39,17 @@ class Admission:
             agent = self._agents.get(run.agent)
         except UnknownAgentError:
             return ()
-        if agent.max_open_asks is None and agent.max_open_asks_per_approver is None:
+        if not _is_limited(agent):
             return ()
         return tuple(
             _ask(run, ticket, agent)
             for ticket in tickets
             if not isinstance(ticket.target, OutcomeUnknown)
         )
+
+
+def _is_limited(agent: Agent) -> bool:
+    return agent.max_open_asks is not None or agent.max_open_asks_per_approver is not None
 
 
 def names_of(agent: str, approvers: Approvers) -> tuple[str, ...]:

@@ -20,6 +20,8 @@ from engine.store import RunFilter, Store
 
 BATCH = 100
 RECOUNT_EVERY = timedelta(minutes=10)
+PAGE_EVERY = timedelta(seconds=1)
+"""With a hundred thousand parked runs a comparison at full speed would take a core for seconds."""
 UNCOMMITTED = timedelta(minutes=5)
 """How long an ask may have its berth before its ticket is there: much longer than any commit."""
 
@@ -32,13 +34,15 @@ class Usher:
         self._store = store
         self._admission = Admission(agents)
         self._surroundings = surroundings
+        self._knew = True
         self._recount: _Recount | None = None
         self._recount_at = surroundings.clock()
 
     async def release(self) -> int:
         """Release asks that have their berth now; return for how many there was something to do.
 
-        From the start on, and every few minutes, berths and tickets are compared, a page at a time.
+        From the start on, and every few minutes, berths and tickets are compared, a page at a time
+        and at leisure.
         """
         called = await self._store.berths.called(BATCH)
         released = sum([await self._release(run, some) for run, some in _by_run(called).items()])
@@ -68,15 +72,25 @@ class Usher:
         return len(approvals & there) + await self._forget(called, there)
 
     async def _compare(self) -> int:
-        """Compare a page of what is known with what is there; return 0 where it is all done."""
-        if self._recount is None:
-            if self._surroundings.clock() < self._recount_at:
-                return 0
-            self._recount = _Recount()
-        if await self._next_page(self._recount):
+        """Compare a page of what is known with what is there; return 0 where there is no hurry.
+
+        There is hurry only where nothing is known though something was, or may have been: in a
+        copied store, or after a loss.
+        """
+        now = self._surroundings.clock()
+        if now < self._recount_at or not self._admission.limits:
+            return 0
+        nothing = not await self._store.berths.known(0, 1)
+        if self._recount is None or (nothing and self._knew):
+            hurry = nothing and self._knew
+            self._recount = _Recount(hurry=hurry, open_only=hurry)
+        self._knew = not nothing
+        if not await self._next_page(self._recount):
+            self._recount, self._recount_at = None, now + RECOUNT_EVERY
+        elif self._recount.hurry:
             return 1
-        self._recount = None
-        self._recount_at = self._surroundings.clock() + RECOUNT_EVERY
+        else:
+            self._recount_at = now + PAGE_EVERY
         return 0
 
     async def _next_page(self, at: "_Recount") -> bool:
@@ -84,8 +98,11 @@ class Usher:
         if at.after is None:
             wanted = RunFilter(statuses=(RunStatus.WAITING,))
             page = await self._store.list_runs(wanted, BATCH, at.cursor)
-            await self._restore(page.runs)
-            at.cursor, at.after = page.cursor, None if page.cursor else 0
+            await self._restore(page.runs, open_only=at.open_only)
+            at.cursor = page.cursor
+            if not page.cursor and not at.open_only:
+                at.after = 0
+            at.open_only = at.open_only and bool(page.cursor)
             return True
         known = await self._store.berths.known(at.after, BATCH)
         if known:
@@ -93,10 +110,10 @@ class Usher:
             at.after = known[-1].number
         return bool(known)
 
-    async def _restore(self, runs: Sequence[Run]) -> None:
+    async def _restore(self, runs: Sequence[Run], *, open_only: bool) -> None:
         """See to it that every ticket of these runs has its berth, or waits for one."""
         opened = [ask for run in runs for ask in self._asks(run, held=False)]
-        waiting = [ask for run in runs for ask in self._asks(run, held=True)]
+        waiting = [ask for run in runs if not open_only for ask in self._asks(run, held=True)]
         if not (opened or waiting):
             return
         unknown = set(await self._store.berths.restore(opened, waiting))
@@ -138,8 +155,14 @@ class Usher:
 
 @dataclass(slots=True)
 class _Recount:
-    """How far berths and tickets are compared: which page of runs, then after which berth."""
+    """How far berths and tickets are compared: which page of runs, then after which berth.
 
+    ``open_only``: the runs are gone through for open asks first, and once more for those that wait,
+    which would else take the room of open ones that are not known yet.
+    """
+
+    hurry: bool
+    open_only: bool
     cursor: str = ""
     after: int | None = None
 

@@ -14,8 +14,8 @@ from engine.identity import Via
 from engine.ids import ApprovalId, RunId
 from engine.lifecycle.hold import release
 from engine.stores import SqliteStore
-from engine.usher import RECOUNT_EVERY, Usher
-from tests.engine.scripted import ALICE, BOB, person, stage
+from engine.usher import PAGE_EVERY, RECOUNT_EVERY, Usher
+from tests.engine.scripted import ALICE, BOB, Stage, person, stage
 from tests.engine.test_flood import allow, cards, counted, deployer, flood, settle
 
 
@@ -49,9 +49,57 @@ async def test_a_berth_whose_ticket_never_came_is_given_back() -> None:
     assert cards(on) == []
 
     on.clock.move(RECOUNT_EVERY)
-    await settle(on)
+    await compared(on)
 
     assert len(cards(on)) == 1
+
+
+async def test_a_comparison_takes_its_time_but_where_nothing_is_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    on = stage(lambda ledger: deployer(ledger, max_open_asks=2))
+    await flood(on, 6)
+    await compared(on)
+    pages: list[Any] = []
+    list_runs = on.store.list_runs
+
+    async def counting(*asked: Any) -> Any:
+        pages.append(asked)
+        return await list_runs(*asked)
+
+    monkeypatch.setattr(on.store, "list_runs", counting)
+    monkeypatch.setattr("engine.usher.BATCH", 2)
+    on.clock.move(RECOUNT_EVERY)
+    assert [await on.engine.usher.release() for _ in range(5)] == [0] * 5
+    assert len(pages) == 1
+    on.clock.move(PAGE_EVERY)
+    assert [await on.engine.usher.release() for _ in range(5)] == [0] * 5
+    assert len(pages) == 2
+
+    known = await on.store.berths.known(0, 99)
+    await on.store.berths.leave([one.approval for one in reversed(known)])
+    fresh = Usher(on.store, on.engine.agents, on.engine.surroundings)
+    while await fresh.release():
+        pass
+    assert len(pages) == 2 + 3 + 3
+    assert await counted(on, "agent:deployer") == (2, 4)
+
+
+async def test_where_no_agent_has_a_limit_nothing_is_compared(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    on = stage(lambda ledger: deployer(ledger, max_open_asks=None, max_open_asks_per_approver=None))
+    await flood(on, 2)
+    monkeypatch.setattr(on.store, "list_runs", None)
+    on.clock.move(RECOUNT_EVERY)
+    assert await on.engine.usher.release() == 0
+
+
+async def compared(on: Stage) -> None:
+    """Let all be compared, of so few runs."""
+    for _ in range(4):
+        await settle(on)
+        on.clock.move(PAGE_EVERY)
 
 
 async def test_a_berth_whose_ticket_may_still_come_is_kept() -> None:
@@ -59,8 +107,7 @@ async def test_a_berth_whose_ticket_may_still_come_is_kept() -> None:
     on.clock.move(RECOUNT_EVERY)
     late = Ask(ApprovalId("apr_late"), RunId("0run_late"), (("agent:deployer", 1),))
     await on.store.berths.take([late])
-    await settle(on)
-    await settle(on)
+    await compared(on)
     assert [one.approval for one in await on.store.berths.known(0, 9)] == ["apr_late"]
 
 
