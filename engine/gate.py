@@ -8,6 +8,7 @@ from typing import Any
 import pydantic_core
 
 from engine.agents import Agent
+from engine.aliases import with_aliases
 from engine.arguments import canonical_arguments
 from engine.errors import ToolCallError
 from engine.fields import FIELDS, read_fields
@@ -123,7 +124,7 @@ class Gate:
         known = set(secrets_in(values))
         if not known:
             return marked
-        told = look_at(self.toolbox, tool, arguments, values).values
+        told = named_values(self.toolbox, tool, values)
         return tuple(dict.fromkeys((*marked, *misnamed_secrets(given, told, known))))
 
     async def ruling(self, tool: str, arguments: str, values: dict[str, Any]) -> Ruling:
@@ -228,13 +229,23 @@ def rule_books(agent: Agent, run: Run) -> tuple[RuleBook, ...]:
 
 
 def look_at(toolbox: Toolbox, tool: str, arguments: str, values: dict[str, Any]) -> Look:
-    """Return a call as rules look at it: by the names that people and the model are shown."""
+    """Return a call as rules look at it: by all the names that each argument goes by."""
+    named = named_values(toolbox, tool, values)
+    model, fields = values.get(toolbox.sole(tool)), toolbox.fields(tool)
+
+    def known(looked: Json) -> Json:
+        return with_aliases(with_aliases(looked, values, fields), model)
+
+    return Look(known(named), known(_with_given(named, json.loads(arguments))))
+
+
+def named_values(toolbox: Toolbox, tool: str, values: dict[str, Any]) -> Json:
+    """Return a call's values by the names that people and the model are shown."""
     found = plain(values)
     sole = toolbox.sole(tool)
     fields = found.get(sole) if sole and isinstance(found, dict) else None
     # The fields of a function's one model stand on top there; its parameter's name is kept beside.
-    named = {sole: fields, **fields} if isinstance(fields, dict) else found
-    return Look(named, _with_given(named, json.loads(arguments)))
+    return {sole: fields, **fields} if isinstance(fields, dict) else found
 
 
 def _with_given(values: Json, given: Json) -> Json:
