@@ -10,6 +10,7 @@ import pydantic_core
 from engine.agents import Agent
 from engine.aliases import with_aliases
 from engine.arguments import canonical_arguments
+from engine.defaults import LeftOut, left_out
 from engine.errors import ToolCallError
 from engine.fields import FIELDS, read_fields
 from engine.guard import clip, contained, kind_of
@@ -104,7 +105,13 @@ class Gate:
     async def _declared(self, tool: str, arguments: str, values: dict[str, Any]) -> Declared:
         option = self.agent.option(tool)
         marked = self._secrets(tool, arguments, values)
-        said = Declared(risk=option.danger, secrets=marked)
+        known = self._left_out(tool, arguments, values)
+        said = Declared(
+            risk=option.danger,
+            secrets=marked,
+            defaults=known.defaults,
+            more_defaults=known.more,
+        )
         if option.describe is None:
             return said
         try:
@@ -126,6 +133,14 @@ class Gate:
             return marked
         told = named_values(self.toolbox, tool, values)
         return tuple(dict.fromkeys((*marked, *misnamed_secrets(given, told, known))))
+
+    def _left_out(self, tool: str, arguments: str, values: dict[str, Any]) -> LeftOut:
+        """Return what is told of the arguments that the call leaves out."""
+        return left_out(
+            self.toolbox.schema(tool),
+            json.loads(arguments),
+            lambda: look_at(self.toolbox, tool, arguments, values).values,
+        )
 
     async def ruling(self, tool: str, arguments: str, values: dict[str, Any]) -> Ruling:
         """Return the strictest word of rules and policy on these arguments and their validated values.

@@ -116,14 +116,14 @@ class _Marks:
             return
         ref = schema.get("$ref")
         if isinstance(ref, str) and ref not in seen:
-            yield from self.find(self._resolve(ref), value, at, seen | {ref})
+            yield from self.find(resolve(self._root, ref), value, at, seen | {ref})
         for form in _all_forms(schema):
             yield from self.find(form, value, at, seen)
         yield from self._inside(schema, value, at)
 
     def _inside(self, schema: Mapping[str, Any], value: Json, at: str) -> Iterator[str]:
         if isinstance(value, list):
-            for inner, part in zip(value, _items(schema, len(value)), strict=True):
+            for inner, part in zip(value, list_items(schema, len(value)), strict=True):
                 yield from self.find(part, inner, f"{at}/{_ANY}")
         elif isinstance(value, dict):
             named = _mapping(schema.get("properties"))
@@ -134,12 +134,14 @@ class _Marks:
                     for part in _others(schema):
                         yield from self.find(part, inner, f"{at}/{_ANY}")
 
-    def _resolve(self, ref: str) -> object:
-        part: object = self._root
-        for step in ref.removeprefix(_REF).split("/") if ref.startswith(_REF) else ():
-            name = step.replace("~1", "/").replace("~0", "~")
-            part = part.get(name) if isinstance(part, Mapping) else None
-        return part
+
+def resolve(root: Mapping[str, Any], ref: str) -> object:
+    """Return what a reference within a JSON schema leads to; None where it leads nowhere."""
+    part: object = root
+    for step in ref.removeprefix(_REF).split("/") if ref.startswith(_REF) else ():
+        name = step.replace("~1", "/").replace("~0", "~")
+        part = part.get(name) if isinstance(part, Mapping) else None
+    return part
 
 
 def _all_forms(schema: Mapping[str, Any]) -> Iterator[object]:
@@ -150,7 +152,7 @@ def _all_forms(schema: Mapping[str, Any]) -> Iterator[object]:
     yield from _mapping(schema.get("dependentSchemas")).values()
 
 
-def _items(schema: Mapping[str, Any], count: int) -> list[object]:
+def list_items(schema: Mapping[str, Any], count: int) -> list[object]:
     """Return the schema of each element; older schemas have a list of them in ``items``."""
     items = schema.get("items")
     older = isinstance(items, list)
@@ -236,8 +238,23 @@ def value_at(arguments: Json, pointer: str) -> Json:
 
 def redact(arguments: Json, marked: Iterable[str] = ()) -> Redacted:
     """Return the arguments without the values that are marked or that look like secrets."""
+    return redact_part(arguments, "", marked)
+
+
+def redact_part(value: Json, at: str, marked: Iterable[str]) -> Redacted:
+    """Return one value of the arguments in the same way; the pointers in the answer start at it.
+
+    Args:
+        value: What a JSON pointer leads to.
+        at: That pointer.
+        marked: What is marked of all the arguments.
+
+    """
+    rest = [pointer.split("/")[1:] for pointer in marked]
+    for step in at.split("/")[1:]:
+        rest = _below(rest, step)
     work = _Redaction()
-    shown = work.show(arguments, "", [pointer.split("/")[1:] for pointer in marked])
+    shown = work.show(value, "", rest)
     return Redacted(shown, tuple(work.hidden), tuple(work.masked), tuple(work.secrets))
 
 

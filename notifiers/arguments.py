@@ -14,6 +14,7 @@ from unicodedata import bidirectional
 
 from engine.redaction import HIDDEN, escape_step
 from engine.schema import Json, canonical_json
+from engine.tickets import Default
 from notifiers import limits
 from notifiers.text import Style, alphabets, clip, inert, units
 
@@ -25,14 +26,34 @@ _FORGES = re.compile(r"\n|\s=\s")
 """What could pass for the next line, where a narrow screen wraps this one."""
 _RIGHT_TO_LEFT = frozenset({"R", "AL", "AN"})
 _DOT = " \u00b7 "
+DEFAULT = " (default)"
+"""Follows a value that the call leaves out. A value that holds blanks stands in quotes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """Where secrets were taken out of arguments: JSON pointers to whole values, and to parts."""
+    """What arguments do not say by themselves.
+
+    Attributes:
+        hidden: Where secrets were taken out of them: JSON pointers to whole values.
+        masked: The same, to parts of texts.
+        defaults: What those are that the call leaves out; these are read after the others.
+        more_defaults: How many values more these have than is known.
+
+    """
 
     hidden: tuple[str, ...] = ()
     masked: tuple[str, ...] = ()
+    defaults: tuple[Default, ...] = ()
+    more_defaults: int = 0
+
+    @property
+    def untold(self) -> str:
+        """Say how many defaults are not known; empty if all are."""
+        number = self.more_defaults
+        if not number:
+            return ""
+        return f"{_count(number, 'not shown')}: defaults of arguments that the call leaves out."
 
 
 NO_SECRET = Secret()
@@ -48,6 +69,7 @@ class Row:
         line: How it reads on a line; empty if it needs a box.
         withheld: Empty, or how much of it is kept secret.
         pointer: The way to it as a JSON pointer.
+        default: Whether the call leaves it out, and this is the tool's default.
 
     """
 
@@ -56,15 +78,20 @@ class Row:
     line: str = ""
     withheld: Literal["", "whole", "part"] = ""
     pointer: str = ""
+    default: bool = False
+
+    @property
+    def size(self) -> str:
+        """Say how long the value is."""
+        return f"{len(self.raw):,} characters"
 
     @property
     def note(self) -> str:
-        """Say what the eye may miss: how long the value is, and that its letters are mixed."""
-        size = f"{len(self.raw):,} characters"
+        """Say what the eye may miss: how long it is, that its letters are mixed, a default."""
         mixed = alphabets(self.raw)
-        if self.withheld == "whole":
-            return ""
-        return f"{size}; mixes {' and '.join(mixed)} letters" if mixed else size
+        said = [] if self.withheld == "whole" else [self.size]
+        said += [f"mixes {' and '.join(mixed)} letters"] if mixed else []
+        return "; ".join([*said, "default"] if self.default else said)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +112,7 @@ class Sheet:
         missing: Values of which nothing is shown.
         size: Bytes of the canonical JSON.
         secrets: The names of the values that are hidden, in whole or in part.
+        untold: How many defaults are not known; empty if all are.
 
     """
 
@@ -95,6 +123,7 @@ class Sheet:
     missing: int
     size: int
     secrets: tuple[str, ...]
+    untold: str = ""
 
     @property
     def complete(self) -> bool:
@@ -143,16 +172,38 @@ def _count(number: int, what: str) -> str:
 
 def read_rows(arguments: Json, secret: Secret = NO_SECRET) -> Iterator[Row]:
     """Yield a row for every value in the arguments, in their own order."""
-    if arguments is None or arguments == {}:
-        return
+    if arguments is not None and arguments != {}:
+        yield from _rows("", "", arguments, secret)
+    for default in secret.defaults:
+        path = _path_to(arguments, default.at)
+        own = Secret(default.hidden, default.masked)
+        for row in _rows(path, default.at, default.value, own):
+            yield replace(row, line=row.line and row.line + DEFAULT, default=True)
+
+
+def _rows(path: str, pointer: str, value: Json, secret: Secret) -> Iterator[Row]:
     hidden, masked = frozenset(secret.hidden), frozenset(secret.masked)
-    for path, pointer, value in _walk("", "", arguments):
-        if pointer in hidden:
-            row = _hidden_row(path or "value")
+    for name, at, leaf in _walk(path, pointer, value):
+        if at in hidden:
+            row = _hidden_row(name or "value")
         else:
-            row = _row(path or "value", value)
-            row = replace(row, withheld="part") if pointer in masked else row
-        yield replace(row, pointer=pointer)
+            row = _row(name or "value", leaf)
+            row = replace(row, withheld="part") if at in masked else row
+        yield replace(row, pointer=at)
+
+
+def _path_to(arguments: Json, pointer: str) -> str:
+    """Return the name of what is left out of some arguments, as that of what is there."""
+    path, value = "", arguments
+    for step in pointer.split("/")[1:]:
+        name = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(value, list):
+            path = f"{path}[{name}]"
+            value = value[int(name)] if int(name) < len(value) else None
+        else:
+            path = _join(path, name)
+            value = value.get(name) if isinstance(value, dict) else None
+    return path
 
 
 def _walk(path: str, pointer: str, value: Json) -> Iterator[tuple[str, str, Json]]:
@@ -220,6 +271,7 @@ def on_card(arguments: Json, secret: Secret = NO_SECRET) -> Sheet:
         missing=tally.missing,
         size=size,
         secrets=tuple(tally.secrets),
+        untold=secret.untold,
     )
 
 
@@ -259,7 +311,7 @@ class _Tally:
         if not part.complete:
             preview = min(limits.PREVIEW_CHARACTERS, self._units - cost)
             part = clip(row.raw, max(0, preview), Style.BOX, breaks=limits.PREVIEW_BREAKS)
-            note = f"{part.note}{row.note.removeprefix(f'{len(row.raw):,} characters')}"
+            note = f"{part.note}{row.note.removeprefix(row.size)}"
         if not part.text:
             return False
         self.cut += not part.complete
@@ -273,7 +325,7 @@ def summary(arguments: Json, secret: Secret = NO_SECRET, limit: int = limits.SUM
     """Return the arguments on one line of at most about ``limit`` units, telling what is left out."""
     shown: list[str] = []
     left = limit
-    missing = 0
+    missing = secret.more_defaults
     for row in read_rows(arguments, secret):
         cost = units(row.line) + len(_DOT)
         if not row.line or cost > left:

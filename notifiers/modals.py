@@ -176,9 +176,11 @@ def _review_end(notice: TicketNotice, page: Page) -> list[Block]:
     if not page.last:
         said = f"Next shows page {page.number + 1}. Nothing is approved before the last page."
         return [context(plain(said))]
-    secrets = tell_secrets(read_rows(notice.arguments, secret_of(notice)))
-    small = [plain(secrets)] if secrets else []
-    return [context(*small, plain("This is all of it. Approve runs exactly this."))]
+    secret = secret_of(notice)
+    secrets = tell_secrets(read_rows(notice.arguments, secret))
+    all_of_it = "Else this" if secret.untold else "This"
+    end = f"{all_of_it} is all of it. Approve runs exactly this."
+    return [context(*(plain(said) for said in (secrets, secret.untold, end) if said))]
 
 
 def _input(block: str, action: str, label: str, most: int, *, optional: bool = False) -> Block:

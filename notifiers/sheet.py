@@ -11,8 +11,9 @@ def sheet_of(notice: TicketNotice) -> Sheet:
 
 
 def secret_of(notice: TicketNotice) -> Secret:
-    """Return where secrets were taken out of a ticket's arguments."""
-    return Secret(notice.hidden, notice.masked)
+    """Return what a ticket's arguments do not say by themselves."""
+    declared = notice.declared
+    return Secret(notice.hidden, notice.masked, declared.defaults, declared.more_defaults)
 
 
 def argument_blocks(sheet: Sheet, elsewhere: str) -> list[Block]:
@@ -23,6 +24,8 @@ def argument_blocks(sheet: Sheet, elsewhere: str) -> list[Block]:
         blocks.append(context(plain("It takes no arguments.")))
     if sheet.withheld:
         blocks.append(context(plain(sheet.withheld)))
+    if sheet.untold:
+        blocks.append(context(plain(sheet.untold)))
     if sheet.hidden:
         blocks.append(section(plain(f"Not all of it fits here: {sheet.hidden}. {elsewhere}")))
     return blocks

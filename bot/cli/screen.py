@@ -172,15 +172,16 @@ def _stands(notice: TicketNotice) -> str:
 
 
 def _print_arguments(screen: Screen, notice: TicketNotice) -> None:
-    rows = list(read_rows(notice.arguments, secret_of(notice)))
+    secret = secret_of(notice)
+    rows = list(read_rows(notice.arguments, secret))
     for row in rows:
         if row.line:
             screen.box(row.line)
         else:
             screen.box(f"{row.name} ({row.note}):" if row.note else f"{row.name}:")
             screen.box(row.raw)
-    if secrets := tell_secrets(rows):
-        screen.box(secrets)
+    for told in filter(None, (tell_secrets(rows), secret.untold)):
+        screen.box(told)
     screen.box(short_digest(notice.digest))
 
 

@@ -111,13 +111,15 @@ def block(run: Run, call_id: CallId, reason: str, moment: Moment) -> Change:
     return draft.change(ClaimEffect.KEEP)
 
 
-def ask_again(
-    run: Run, call_id: CallId, fingerprint: str, asking: Asking, moment: Moment
-) -> Change:
-    """Return the Change that asks anew for an allowed call whose tool has changed since."""
+def ask_again(run: Run, anew: ToolCall, asking: Asking, moment: Moment) -> Change:
+    """Return the Change that asks anew for an allowed call whose tool has changed since.
+
+    ``anew`` is the call with what its tool declares of it now.
+    """
     draft = Draft(run, moment)
-    call = draft.batch.call(call_id)
-    waiting = draft.move_call(call, CallCause.RE_ASK, fingerprint=fingerprint)
+    call = draft.batch.call(anew.id)
+    now_is = {"fingerprint": anew.fingerprint, "declared": anew.declared}
+    waiting = draft.move_call(call, CallCause.RE_ASK, **now_is)
     open_permission(draft, waiting, asking)
     return park_if_asking(draft)
 
