@@ -9,12 +9,13 @@ from slack_bolt.context.ack.async_ack import AsyncAck
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.alike import approve_all
 from bot.answers import Desk
 from bot.directory import error_code
 from bot.interactions import Press
 from bot.logs import get_log
-from bot.replies import FOR_SLACK, form_refused, form_too_late, old_button
-from engine import Allow, AlreadyDecidedError, Decision, Deny
+from bot.replies import FOR_SLACK, form_refused, form_too_late, old_button, slow_store
+from engine import Allow, AlreadyDecidedError, Decision, Deny, Via
 from engine.cards import TicketNotice
 from engine.errors import (
     EditFault,
@@ -24,7 +25,7 @@ from engine.errors import (
     WrongDecisionError,
 )
 from engine.tickets import RemoteInput, accepted_kinds
-from notifiers import answer_form, can_edit, deny_form, edit_form, review_form
+from notifiers import answer_form, can_edit, deny_form, edit_form, read_shown, review_form
 
 View = dict[str, object]
 Form = Callable[..., View]
@@ -52,6 +53,21 @@ class Buttons:
     async def approve(self, press: Press, ack: AsyncAck) -> None:
         """Record an Allow."""
         await self._decide(press, Allow(), ack)
+
+    async def approve_all(self, press: Press, ack: AsyncAck) -> None:
+        """Record an Allow for each ticket that the button was for; say which were not recorded."""
+        try:
+            shown = read_shown(press.token)
+        except ValueError:
+            await self.unknown(press, ack)
+            return
+        attempt = self._desk.attempt(approve_all(self._desk, shown, press))
+        outcome = await attempt.soon()
+        await ack()
+        if outcome is None:
+            outcome = await attempt.at_last()
+        told = outcome if isinstance(outcome, str) else slow_store()
+        await self._desk.whispers.tell(press.place, told)
 
     async def deny(self, press: Press, ack: AsyncAck) -> None:
         """Record a Deny without a reason; on a question, that it was declined."""
@@ -91,12 +107,21 @@ class Buttons:
 
     async def _open(self, press: Press, ack: AsyncAck, form: Form) -> None:
         await ack()
-        notice = await self._desk.look(press.token).soon()
-        if isinstance(notice, TicketNotice):
-            await self._show(press, notice, form)
-        else:
-            await self._desk.tell(press.place, notice)
-        await self._desk.adopt(press.token, press.card)
+        seen = await self._desk.attempt(self._look(press)).soon()
+        if isinstance(seen, HoldshortError) or seen is None:
+            await self._desk.tell(press.place, seen)
+            await self._desk.adopt(press.token, press.card)
+            return
+        token, notice = seen
+        await self._show(press, notice, form)
+        await self._desk.adopt(token, press.card)
+
+    async def _look(self, press: Press) -> tuple[str, TicketNotice]:
+        """Return what a button is about: on a shared card, one that opens a form has only a ref."""
+        engine, token = self._desk.engine, press.token
+        if token.isalnum():  # a token never is
+            token = await engine.token_for(token, Via.SLACK)
+        return token, await engine.notice(token, Via.SLACK)
 
     async def _show(self, press: Press, notice: TicketNotice, form: Form) -> None:
         closed = why_closed(notice) or _why_not_this(notice, form)

@@ -121,6 +121,7 @@ def _listen(app: AsyncApp, guard: Guard, slack: SlackSide, desk: Desk) -> None:
 
 def _presses(buttons: Buttons) -> Iterator[tuple[Name, Handler[Press]]]:
     yield names.APPROVE, buttons.approve
+    yield names.APPROVE_ALL, buttons.approve_all
     yield names.DENY, buttons.deny
     yield names.DECLINE, buttons.deny
     yield names.DENY_REASON, buttons.deny_with_reason

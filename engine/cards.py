@@ -29,10 +29,15 @@ class Role(StrEnum):
     """Tells the owner how the run ended."""
 
 
+SHARE = "+"
+"""What joins the approval ids of tickets that share a card; no id has it."""
+
+
 class CardKey(Frozen):
     """Names one card: of which run, about what, in which role, through which notifier.
 
-    ``subject`` is an approval id, or ``outcome``. ``duplicate`` is empty for the card that the
+    ``subject`` is an approval id, several joined by ``+`` (the calls of one step that share a
+    card), or ``outcome``. ``duplicate`` is empty for the card that the
     engine wanted; a second post of it (its receipt was lost) is a row of its own, named by where
     it is.
     """
@@ -42,6 +47,11 @@ class CardKey(Frozen):
     role: Role
     notifier: str
     duplicate: str = ""
+
+    @property
+    def approvals(self) -> tuple[ApprovalId, ...]:
+        """Return the approvals that this card is about; for an outcome's card nothing of sense."""
+        return tuple(ApprovalId(one) for one in self.subject.split(SHARE))
 
     @property
     def idempotency(self) -> str:
@@ -144,6 +154,56 @@ class TicketNotice(Frozen):
     ask: Receipt | None = None
 
 
+class BatchNotice(Frozen):
+    """All that the one card of several tickets may say: calls of one step that ask the same people.
+
+    Whom it asks, until when and for whom is the same for all of them.
+    """
+
+    kind: Literal["batch"] = "batch"
+    role: Role
+    idempotency: str
+    tickets: tuple[TicketNotice, ...] = pydantic.Field(min_length=1)
+    ask: Receipt | None = None
+
+    @property
+    def first(self) -> TicketNotice:
+        """Return the ticket of the first call."""
+        return self.tickets[0]
+
+    @property
+    def open(self) -> tuple[TicketNotice, ...]:
+        """Return the tickets that are not decided."""
+        return tuple(one for one in self.tickets if one.resolution is None)
+
+    @property
+    def resolution(self) -> Resolution | None:
+        """Return how the last of them ended; None while one is open."""
+        ends = [one.resolution for one in self.tickets if one.resolution is not None]
+        done = len(ends) == len(self.tickets)
+        return max(ends, key=lambda end: end.at) if done else None
+
+    @property
+    def owner(self) -> PersonId:
+        """Return whom the run works for."""
+        return self.first.owner
+
+    @property
+    def requester(self) -> PersonId:
+        """Return who started the run."""
+        return self.first.requester
+
+    @property
+    def approvers(self) -> Approvers:
+        """Return who may decide each of them."""
+        return self.first.approvers
+
+    @property
+    def origin(self) -> Origin:
+        """Return where the run was started."""
+        return self.first.origin
+
+
 class OutcomeNotice(Frozen):
     """How a run ended."""
 
@@ -158,7 +218,9 @@ class OutcomeNotice(Frozen):
     text: str
 
 
-Notice = Annotated[TicketNotice | OutcomeNotice, pydantic.Field(discriminator="kind")]
+Asked = TicketNotice | BatchNotice
+"""What is told of one ticket, or of several that share a card."""
+Notice = Annotated[TicketNotice | BatchNotice | OutcomeNotice, pydantic.Field(discriminator="kind")]
 
 
 class Notifier(Protocol):

@@ -211,7 +211,11 @@ class RunEngine:
     async def adopt(self, token: str, via: Via, notifier: str, receipt: Receipt) -> None:
         """Take in a card that was found where its receipt was lost, so that it is closed too."""
         claims = self._keys.read(token, via)
-        key = CardKey(run=claims.run_id, subject=claims.approval, role=Role.ASK, notifier=notifier)
+        cards = await self._store.cards(claims.run_id)
+        shared = (one.key for one in cards if one.key.role is Role.ASK)
+        found = (key.subject for key in shared if claims.approval_id in key.approvals)
+        subject = next(found, claims.approval)
+        key = CardKey(run=claims.run_id, subject=subject, role=Role.ASK, notifier=notifier)
         await self._store.adopt_card(key, receipt)
 
     async def cancel(self, run_id: RunId, *, actor: Actor) -> Run:

@@ -7,6 +7,7 @@ from functools import partial
 from pydantic import SecretStr, TypeAdapter
 
 from engine.cards import (
+    BatchNotice,
     Card,
     Effect,
     EffectState,
@@ -70,6 +71,8 @@ class NoticeWriter:
         if card.key.role is Role.OUTCOME:
             run = (await self._store.load(card.key.run)).run
             return Written(_outcome(run, card.key.idempotency), run.version)
+        if len(card.key.approvals) > 1 and card.key.role is not Role.DECIDED:
+            return await self._write_batch(card, via)
         return await self._write_ticket(card, via)
 
     async def ticket(self, run: Run, ticket: ResumeTicket, via: Via) -> TicketNotice:
@@ -77,21 +80,43 @@ class NoticeWriter:
         records = await self._store.records(run.id, _entry(ticket))
         return self._notice(run, ticket, Role.ASK, records, via)
 
-    async def _write_ticket(self, card: Card, via: Via) -> Written:
-        key = card.key
-        approval = ApprovalId(key.subject)
-        loaded = await self._store.load(key.run, approval=approval)
+    async def _write_batch(self, card: Card, via: Via) -> Written:
+        """Write of several tickets; the version is that of the oldest state that was read."""
+        parts = [await self._told(card, approval, via) for approval in card.key.approvals]
+        version = min(one.version for one in parts)
+        tickets = tuple(one.notice for one in parts if isinstance(one.notice, TicketNotice))
+        if not tickets:
+            return Written(None, version)
+        ask = await self._ask_receipt(card) if card.key.role is not Role.ASK else None
+        told = BatchNotice(
+            role=card.key.role, idempotency=card.key.idempotency, tickets=tickets, ask=ask
+        )
+        asked = card.key.role is Role.ASKED
+        if asked and card.receipt is None and told.resolution is not None:
+            return Written(None, version)
+        return Written(told, version, wait_for_ask=asked and ask is None)
+
+    async def _told(self, card: Card, approval: ApprovalId, via: Via) -> Written:
+        loaded = await self._store.load(card.key.run, approval=approval)
         ticket = loaded.run.ticket(approval) or loaded.closed
         if ticket is None:
             return Written(None, loaded.run.version)
+        records = await self._store.records(card.key.run, _entry(ticket))
+        notice = self._notice(loaded.run, ticket, card.key.role, records, via)
+        return Written(notice, loaded.run.version)
+
+    async def _write_ticket(self, card: Card, via: Via) -> Written:
+        key = card.key
+        written = await self._told(card, ApprovalId(key.subject), via)
+        notice = written.notice
+        if not isinstance(notice, TicketNotice):
+            return written
         ask = await self._ask_receipt(card) if key.role is not Role.ASK else None
-        if key.role is Role.ASKED and card.receipt is None and ticket.resolution is not None:
-            return Written(None, loaded.run.version)
-        records = await self._store.records(key.run, _entry(ticket))
-        notice = self._notice(loaded.run, ticket, key.role, records, via)
+        if key.role is Role.ASKED and card.receipt is None and notice.resolution is not None:
+            return Written(None, written.version)
         told = notice.model_copy(update={"idempotency": key.idempotency, "ask": ask})
         waits = key.role is Role.ASKED and ask is None
-        return Written(told, loaded.run.version, wait_for_ask=waits)
+        return Written(told, written.version, wait_for_ask=waits)
 
     def _notice(
         self,
@@ -138,7 +163,8 @@ class NoticeWriter:
 
     async def _ask_receipt(self, card: Card) -> Receipt | None:
         for other in await self._store.cards(card.key.run):
-            same = other.key.subject == card.key.subject and other.key.role is Role.ASK
+            about = set(card.key.approvals) & set(other.key.approvals)
+            same = bool(about) and other.key.role is Role.ASK
             if same and other.receipt is not None:
                 return other.receipt
         return None

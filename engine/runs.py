@@ -72,6 +72,7 @@ class ToolCall(Frozen):
     edited: Edited | None = None
     approval: ApprovalId | None = None
     inquiry: ApprovalId | None = None
+    card: str = ""
     attempts: int = 0
     op: OpId | None = None
     started_at: datetime | None = None

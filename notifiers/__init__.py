@@ -1,5 +1,6 @@
 """Notifiers: what tells people. ``notifiers.slack`` is imported by name, as it loads slack_sdk."""
 
+from notifiers.batch import Shown, batch_card, may_be_bulk, read_shown, short_batch_card
 from notifiers.blocks import Message
 from notifiers.card import ask_card, short_card
 from notifiers.inbox import InboxNotifier
@@ -13,24 +14,30 @@ from notifiers.modals import (
     read_meta,
     review_form,
 )
-from notifiers.owner import outcome_message, ticket_message
+from notifiers.owner import batch_message, outcome_message, ticket_message
 
 __all__ = [
     "FormMeta",
     "InboxNotifier",
     "Input",
     "Message",
+    "Shown",
     "answer_form",
     "ask_card",
+    "batch_card",
+    "batch_message",
     "can_edit",
     "deny_form",
     "edit_form",
     "inputs_of",
+    "may_be_bulk",
     "outcome_message",
     "pages",
     "read_inputs",
     "read_meta",
+    "read_shown",
     "review_form",
+    "short_batch_card",
     "short_card",
     "ticket_message",
 ]

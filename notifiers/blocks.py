@@ -47,6 +47,11 @@ def header(text: str) -> Block:
     return {"type": "header", "text": plain(text)}
 
 
+def divider() -> Block:
+    """Return a line between what belongs apart."""
+    return {"type": "divider"}
+
+
 def section(text: Block) -> Block:
     """Return a section of one text object."""
     return {"type": "section", "text": text}

@@ -74,12 +74,18 @@ def _heading(notice: TicketNotice) -> str:
 
 def _who(notice: TicketNotice) -> str:
     danger = wording.risk(notice)
+    parts = [f"*{danger}*", *asks(notice)] if danger else asks(notice)
+    return "\n".join(filter(None, (DOT.join(parts), wording.votes(notice))))
+
+
+def asks(notice: TicketNotice) -> list[str]:
+    """Return who asks whom until when, and who started it, for mrkdwn."""
     asked = f"*{wording.marked_name(notice.agent)}* asks {wording.deciders(notice.approvers)}"
     until = f"until {wording.moment(notice.deadline)}" if notice.deadline else "no deadline"
-    parts = [f"*{danger}*", asked, until] if danger else [asked, until]
+    parts = [asked, until]
     if notice.requester and notice.requester not in notice.approvers.people:
         parts.append(f"started by {wording.person(notice.requester)}")
-    return "\n".join(filter(None, (DOT.join(parts), wording.votes(notice))))
+    return parts
 
 
 def _permission(notice: TicketNotice) -> list[Block]:
@@ -87,9 +93,9 @@ def _permission(notice: TicketNotice) -> list[Block]:
     return [
         *_edited(notice),
         *argument_blocks(sheet, "Review shows everything."),
-        *_says(notice),
+        *says(notice),
         *_untitled(notice),
-        *_edit_elsewhere(notice),
+        *map(_small, edit_elsewhere(notice)),
         *_buttons(notice, complete=sheet.complete and notice.declared.risk is not Risk.HIGH),
     ]
 
@@ -108,15 +114,20 @@ def _changes(notice: TicketNotice) -> list[Block]:
     return [section(plain(changed))] if changed else []
 
 
-def _edit_elsewhere(notice: TicketNotice) -> list[Block]:
+def edit_elsewhere(notice: TicketNotice) -> list[str]:
+    """Return where else it can be edited, for plain text; nothing where it can be here."""
     if notice.fields is None or notice.token is None or can_edit(notice):
         return []
     command = f"holdshort approve {clip(notice.ref, limits.REF).text}"
-    said = f'Too large to edit here. In a terminal: {command} --with \'{{"name": "value"}}\''
-    return [context(plain(said))]
+    return [f'Too large to edit here. In a terminal: {command} --with \'{{"name": "value"}}\'']
 
 
-def _says(notice: TicketNotice) -> list[Block]:
+def _small(said: str) -> Block:
+    return context(plain(said))
+
+
+def says(notice: TicketNotice) -> list[Block]:
+    """Return the model's words beside the call, labelled as such."""
     said = clip_prose(notice.says, limits.QUOTE)
     label = f"{wording.name(notice.agent)} says"
     return [quotation(said.text, label, said.note)] if said.text else []
@@ -157,7 +168,7 @@ def _lost(notice: TicketNotice, target: OutcomeUnknown) -> list[Block]:
     ]
 
 
-def _buttons(notice: TicketNotice, *, complete: bool) -> list[Block]:
+def _buttons(notice: TicketNotice, *, complete: bool, shared: bool = False) -> list[Block]:
     if isinstance(notice.target, OutcomeUnknown):
         return []
     if notice.token is None:
@@ -171,29 +182,38 @@ def _buttons(notice: TicketNotice, *, complete: bool) -> list[Block]:
                 button("Decline", names.DECLINE, token, label=f"Decline to answer {about}"),
             )
         ]
-    first = ("Approve", names.APPROVE) if complete else ("Review", names.REVIEW)
+    # A form shows the ticket as it is and carries a token of its own: to open one takes a ref.
+    opens = about if shared else token
+    first = ("Approve", names.APPROVE, token) if complete else ("Review", names.REVIEW, opens)
     return [
         actions(
             button(
                 *first,
-                token,
                 style="primary",
                 label=f"{first[0]} {about}",
                 confirm=_once_more(notice) if complete else None,
             ),
             button("Deny", names.DENY, token, style="danger", label=f"Deny {about}"),
             button(
-                "Deny with reason", names.DENY_REASON, token, label=f"Deny with reason, {about}"
+                "Deny with reason", names.DENY_REASON, opens, label=f"Deny with reason, {about}"
             ),
-            *_edit_button(notice, token, about),
+            *_edit_button(notice, opens, about),
         )
     ]
 
 
-def _edit_button(notice: TicketNotice, token: str, about: str) -> list[Block]:
+def _edit_button(notice: TicketNotice, opens: str, about: str) -> list[Block]:
     if not can_edit(notice):
         return []
-    return [button("Edit\u2026", names.EDIT, token, label=f"Edit and approve {about}")]
+    return [button("Edit\u2026", names.EDIT, opens, label=f"Edit and approve {about}")]
+
+
+def answers(notice: TicketNotice, *, complete: bool) -> list[Block]:
+    """Return what a ticket is answered with, on a card that it shares with others.
+
+    Only what answers at once carries a token there: four of them are a third of a message.
+    """
+    return _buttons(notice, complete=complete, shared=True)
 
 
 def _once_more(notice: TicketNotice) -> Block | None:

@@ -85,7 +85,7 @@ def sentence(notice: TicketNotice, end: Resolution) -> str:
         return f"{verdict(notice, end)}: {about}. The run ended before anyone decided."
     stop = "" if about.endswith(_STOPS) else "."
     parts = [f"{verdict(notice, end)} {wording.by(notice, end)}: {about}{stop}"]
-    parts += [made_mrkdwn(line, limits.FALLBACK_LINE) for line in _lines(notice, end, limits.SAID)]
+    parts += [made_mrkdwn(line, limits.FALLBACK_LINE) for line in lines(notice, end, limits.SAID)]
     return " ".join(parts)
 
 
@@ -98,13 +98,14 @@ def _silence(notice: TicketNotice) -> str:
 
 
 def _what(notice: TicketNotice, end: Resolution) -> list[Block]:
-    lines = _lines(notice, end, limits.QUOTE)
-    blocks = [section(plain("\n".join(lines)))] if lines else []
+    told = lines(notice, end, limits.QUOTE)
+    blocks = [section(plain("\n".join(told)))] if told else []
     about = _about(notice)
     return [*blocks, context(plain(about))] if about else blocks
 
 
-def _lines(notice: TicketNotice, end: Resolution, limit: int) -> list[str]:
+def lines(notice: TicketNotice, end: Resolution, limit: int) -> list[str]:
+    """Return what the person said, what was edited and what became of the call, as plain text."""
     changed = edits(notice, limit)
     told = (_said(end, limit), changed and f"Edits: {changed}.", _became(notice, end, limit))
     return [line for line in told if line]

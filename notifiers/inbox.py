@@ -1,6 +1,8 @@
 """A notifier that keeps what it was told, for tests and scripts."""
 
-from engine.cards import Notice, OutcomeNotice, Receipt
+from typing import assert_never
+
+from engine.cards import BatchNotice, Notice, OutcomeNotice, Receipt, TicketNotice
 from engine.errors import DeliveryError
 from engine.identity import Via
 
@@ -49,6 +51,18 @@ class InboxNotifier:
         return isinstance(notice, OutcomeNotice) or notice.resolution is not None
 
     def _keep_token(self, notice: Notice) -> None:
-        if not isinstance(notice, OutcomeNotice) and notice.token is not None:
-            key = f"{notice.run}:{notice.approval}"
-            self.tokens[key] = notice.token.get_secret_value()
+        for one in _tickets(notice):
+            if one.token is not None:
+                self.tokens[f"{one.run}:{one.approval}"] = one.token.get_secret_value()
+
+
+def _tickets(notice: Notice) -> tuple[TicketNotice, ...]:
+    match notice:
+        case BatchNotice(tickets=several):
+            return several
+        case TicketNotice():
+            return (notice,)
+        case OutcomeNotice():
+            return ()
+        case _:
+            assert_never(notice)

@@ -18,7 +18,7 @@ from engine.cards import TicketNotice
 from engine.errors import InvalidArgumentsError, ToolCallError
 from engine.fields import Field, FieldKind
 from engine.redaction import escape_step, mask
-from engine.schema import Json
+from engine.schema import Json, canonical_json
 from notifiers import limits, names
 from notifiers.arguments import DEFAULT, Secret, summary
 from notifiers.blocks import Block, plain
@@ -63,11 +63,10 @@ class Input:
 
 def inputs_of(notice: TicketNotice) -> tuple[Input, ...]:
     """Return an input for each argument of a call that may be edited."""
-    arguments = notice.arguments if isinstance(notice.arguments, dict) else {}
+    arguments, secret = _arguments(notice), _secret(notice)
     fields = list(notice.fields or ())
     named = {field.name for field in fields}
     fields += [Field(name=name, kind=FieldKind.JSON) for name in arguments if name not in named]
-    secret = frozenset(f"/{at.split('/')[1]}" for at in (*notice.hidden, *notice.masked))
     found = [
         _input(field, number, arguments, f"/{escape_step(field.name)}" in secret)
         for number, field in enumerate(fields)
@@ -88,11 +87,32 @@ def can_edit(notice: TicketNotice) -> bool:
     """Tell whether a form holds all that there is to edit."""
     if notice.fields is None or notice.token is None:
         return False
+    if _too_long(notice):
+        return False
     found = inputs_of(notice)
     if not 0 < len(found) <= limits.VIEW_BLOCKS - limits.EDIT_HEAD or not all(map(_fits, found)):
         return False
     size = len(json.dumps([input_block(one) for one in found]))
     return size <= limits.VIEW_BYTES - limits.EDIT_REST
+
+
+def _too_long(notice: TicketNotice) -> bool:
+    """Tell, before any of it is spelled for people, whether a value is too long for its input."""
+    secret = _secret(notice)
+    return any(
+        len(value if isinstance(value, str) else canonical_json(value)) > limits.INPUT_LENGTH
+        for name, value in _arguments(notice).items()
+        if f"/{escape_step(name)}" not in secret
+    )
+
+
+def _arguments(notice: TicketNotice) -> Mapping[str, Json]:
+    return notice.arguments if isinstance(notice.arguments, dict) else {}
+
+
+def _secret(notice: TicketNotice) -> frozenset[str]:
+    """Return where the arguments are that are secret, wholly or in part."""
+    return frozenset(f"/{at.split('/')[1]}" for at in (*notice.hidden, *notice.masked))
 
 
 def _fits(one: Input) -> bool:

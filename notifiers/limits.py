@@ -55,6 +55,12 @@ CARD_UNITS: Final = 1800
 """Characters of arguments on a card."""
 CARD_BREAKS: Final = 24
 """Lines that the boxes of a card may take, so that the buttons stay in sight."""
+ROW_LINES: Final = 6
+"""Short arguments in a row of a card that shows several calls."""
+ROW_UNITS: Final = 300
+"""Characters of them, so that four rows with their buttons stay below MESSAGE_JSON."""
+ROW_TITLE: Final = 40
+"""A call in a list of several: in a dialog, a notification, the owner's DM."""
 PREVIEW_CHARACTERS: Final = 200
 PREVIEW_BREAKS: Final = 4
 LINE_VALUE: Final = 80

@@ -3,6 +3,7 @@
 from typing import Final
 
 APPROVE: Final = "holdshort.approve"
+APPROVE_ALL: Final = "holdshort.approve_all"
 DENY: Final = "holdshort.deny"
 DENY_REASON: Final = "holdshort.deny_reason"
 REVIEW: Final = "holdshort.review"

@@ -3,10 +3,11 @@
 import re
 from typing import assert_never
 
-from engine.cards import OutcomeNotice, Receipt, Role, TicketNotice
+from engine.cards import BatchNotice, OutcomeNotice, Receipt, Role, TicketNotice
 from engine.runs import RunStatus
 from engine.tickets import RemoteInput
 from notifiers import limits, wording
+from notifiers.batch import calls_in_short
 from notifiers.blocks import Block, Message, context, marked, message, plain, quotation, section
 from notifiers.closed import sentence
 from notifiers.text import Style, clip, made_mrkdwn, mrkdwn, one_line
@@ -31,6 +32,20 @@ def ticket_message(notice: TicketNotice) -> Message:
             raise ValueError(f"a ticket's {notice.role.value} card is not for the owner's DM")
         case _:
             assert_never(notice.role)
+
+
+def batch_message(notice: BatchNotice) -> Message:
+    """Return the DM about several tickets of one card."""
+    count = len(notice.tickets)
+    about = f"{count} calls of {wording.marked_name(notice.first.agent)}: {calls_in_short(notice)}"
+    if notice.resolution is not None:
+        said = f"No longer waiting: {about}{_link(notice.ask)}"
+    else:
+        deadline = notice.first.deadline
+        until = f" \u00b7 until {wording.moment(deadline)}" if deadline else ""
+        said = f"Waiting for {_whom(notice.first)}: {about}{_link(notice.ask)}{until}"
+    refs = " \u00b7 ".join(clip(one.ref, limits.REF).text for one in notice.tickets)
+    return message(said, [section(marked(said)), context(plain(refs))])
 
 
 def outcome_message(notice: OutcomeNotice) -> Message:

@@ -5,15 +5,16 @@ from dataclasses import dataclass
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from engine.cards import Notice, OutcomeNotice, Receipt, Role, TicketNotice
+from engine.cards import Asked, BatchNotice, Notice, OutcomeNotice, Receipt, Role
 from engine.errors import DeliveryError
 from engine.identity import Via
 from engine.ids import PersonId
 from notifiers import limits
+from notifiers.batch import batch_card, short_batch_card
 from notifiers.blocks import Message
 from notifiers.calls import SlackCalls
 from notifiers.card import ask_card, short_card
-from notifiers.owner import outcome_message, ticket_message
+from notifiers.owner import batch_message, outcome_message, ticket_message
 from notifiers.refusals import CallError, Refusal
 from notifiers.wording import is_slack_person
 
@@ -64,11 +65,11 @@ class SlackNotifier:
                 return await self._ask(notice, known)
             if known is None and await self._adds_nothing(notice):
                 return _NOT_SHOWN
-            return await self._tell_owner(notice, ticket_message(notice), known)
+            return await self._tell_owner(notice, _owner_message(notice), known)
         except CallError as error:
             raise error.as_delivery_error() from None
 
-    async def _ask(self, notice: TicketNotice, known: Receipt | None) -> Receipt:
+    async def _ask(self, notice: Asked, known: Receipt | None) -> Receipt:
         updated = await self._update_card(notice, known) if known is not None else None
         if updated is not None:
             return updated
@@ -82,7 +83,7 @@ class SlackNotifier:
                 return posted[0].model_copy(update={"also": tuple(posted[1:])})
         raise DeliveryError(f"no place took the card: {'; '.join(refused)}", permanent=True)
 
-    def _rounds(self, notice: TicketNotice) -> Iterator[tuple[_Place, ...]]:
+    def _rounds(self, notice: Asked) -> Iterator[tuple[_Place, ...]]:
         """Yield where a card may go, best first (DESIGN section 5).
 
         Where there is no channel, each of those who may decide has the card in their DM.
@@ -100,7 +101,7 @@ class SlackNotifier:
             yield (_dm(notice.owner, notice),)
 
     async def _post_to_each(
-        self, notice: TicketNotice, places: Sequence[_Place], refused: list[str]
+        self, notice: Asked, places: Sequence[_Place], refused: list[str]
     ) -> list[Receipt]:
         """Post the card to every place that takes it; what comes of the first decides a retry."""
         posted: list[Receipt] = []
@@ -114,7 +115,7 @@ class SlackNotifier:
                     raise
         return posted
 
-    async def _post_card(self, notice: TicketNotice, place: _Place, refused: list[str]) -> Receipt:
+    async def _post_card(self, notice: Asked, place: _Place, refused: list[str]) -> Receipt:
         channel = place.channel or await self._room(place.person or notice.owner)
         note = _note(notice, place, refused)
         posted = await _full_or_short(
@@ -127,7 +128,7 @@ class SlackNotifier:
         link = await self._calls.link(posted)
         return posted.model_copy(update={"link": link, "note": note})
 
-    async def _update_card(self, notice: TicketNotice, known: Receipt) -> Receipt | None:
+    async def _update_card(self, notice: Asked, known: Receipt) -> Receipt | None:
         """Update the card; None means that it has to be posted anew."""
 
         async def update(made: Message) -> Receipt:
@@ -141,9 +142,9 @@ class SlackNotifier:
                 raise
             return await self._reply(notice, known) if notice.resolution else None
 
-    async def _reply(self, notice: TicketNotice, known: Receipt) -> Receipt:
+    async def _reply(self, notice: Asked, known: Receipt) -> Receipt:
         """Say how it ended below a card that can no longer be changed, if Slack lets us."""
-        made = ask_card(notice, "The card above can no longer be changed.")
+        made = _full(notice, "The card above can no longer be changed.")
         try:
             said = await self._calls.post(
                 known.place, made, thread=known.id, key=notice.idempotency
@@ -152,7 +153,7 @@ class SlackNotifier:
             return known.model_copy(update={"shown": False})
         return said.model_copy(update={"link": known.link, "note": known.note})
 
-    async def _adds_nothing(self, notice: TicketNotice) -> bool:
+    async def _adds_nothing(self, notice: Asked) -> bool:
         """Tell whether a notice that something waits says nothing that the owner does not see."""
         if notice.role is not Role.ASKED:
             return False
@@ -181,7 +182,7 @@ class SlackNotifier:
         return self._rooms[owner]
 
 
-def _note(notice: TicketNotice, place: _Place, refused: list[str]) -> str:
+def _note(notice: Asked, place: _Place, refused: list[str]) -> str:
     """Say on the card why it is here, if a better place refused it."""
     parts = [f"Here because {'; '.join(refused)}."] if refused else []
     if place.person is not None:
@@ -189,7 +190,7 @@ def _note(notice: TicketNotice, place: _Place, refused: list[str]) -> str:
     return " ".join(parts).rstrip()
 
 
-def _who_has_it(notice: TicketNotice, reader: PersonId) -> str:
+def _who_has_it(notice: Asked, reader: PersonId) -> str:
     who, reached = notice.approvers, _deciders(notice)
     if who.just(reader):
         return ""
@@ -202,7 +203,7 @@ def _who_has_it(notice: TicketNotice, reader: PersonId) -> str:
     return f"Without a channel, this card went to {len(reached)} of the {len(who.people)} it asks."
 
 
-def _deciders(notice: TicketNotice) -> tuple[PersonId, ...]:
+def _deciders(notice: Asked) -> tuple[PersonId, ...]:
     """Return the people on Slack who may decide, the owner first, and no more than a few."""
     who = notice.approvers
     barred = notice.requester if who.four_eyes else ""
@@ -210,7 +211,7 @@ def _deciders(notice: TicketNotice) -> tuple[PersonId, ...]:
     return tuple(sorted(able, key=lambda one: one != notice.owner)[: limits.DIRECT])
 
 
-def _dm(who: PersonId, notice: TicketNotice) -> _Place:
+def _dm(who: PersonId, notice: Asked) -> _Place:
     return _Place("the owner's DM" if who == notice.owner else f"{who}'s DM", person=who)
 
 
@@ -220,12 +221,28 @@ def _again(known: Receipt) -> tuple[_Place, ...]:
 
 
 async def _full_or_short(
-    notice: TicketNotice, note: str, send: Callable[[Message], Awaitable[Receipt]]
+    notice: Asked, note: str, send: Callable[[Message], Awaitable[Receipt]]
 ) -> Receipt:
     """Send the card; if Slack does not take its blocks, send the plainest one instead."""
     try:
-        return await send(ask_card(notice, note))
+        return await send(_full(notice, note))
     except CallError as error:
         if error.kind is not Refusal.CONTENT:
             raise
-        return await send(short_card(notice, note))
+        return await send(_short(notice, note))
+
+
+def _full(notice: Asked, note: str) -> Message:
+    if isinstance(notice, BatchNotice):
+        return batch_card(notice, note)
+    return ask_card(notice, note)
+
+
+def _short(notice: Asked, note: str) -> Message:
+    if isinstance(notice, BatchNotice):
+        return short_batch_card(notice, note)
+    return short_card(notice, note)
+
+
+def _owner_message(notice: Asked) -> Message:
+    return batch_message(notice) if isinstance(notice, BatchNotice) else ticket_message(notice)

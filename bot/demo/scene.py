@@ -45,7 +45,12 @@ class RunScene:
     def place(self, subject: str, role: Role) -> Place | None:
         """Return where a card is shown."""
         return next(
-            (p for card, p in self._shown if (card.subject, card.role) == (subject, role)), None
+            (
+                p
+                for card, p in self._shown
+                if subject in {card.subject, *card.approvals} and card.role is role
+            ),
+            None,
         )
 
     @property

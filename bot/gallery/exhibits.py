@@ -4,26 +4,56 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
-from typing import Any
+from typing import Any, assert_never
 
 from pydantic import SecretStr
 
-from bot.gallery.samples import ASK_RECEIPT, BOB, LONG_QUESTION, QUESTION, STATES, closed, ticket
+from bot.gallery.samples import (
+    ANNS_VOTE,
+    ASK_RECEIPT,
+    BOB,
+    EDITED,
+    FIELDS,
+    HOSTILE,
+    LEFT_OUT,
+    LONG_QUESTION,
+    QUESTION,
+    RISKY,
+    SECRETS,
+    STATES,
+    TWO_OF_THREE,
+    closed,
+    ticket,
+    vote,
+)
 from bot.gallery.samples import finished as result
 from bot.gallery.samples import outcome as ended
-from engine.cards import Notice, Role, TicketNotice
+from engine.cards import (
+    BatchNotice,
+    Effect,
+    EffectState,
+    Notice,
+    OutcomeNotice,
+    Role,
+    TicketNotice,
+)
 from engine.entries import CallOutcome
 from engine.identity import SYSTEM, Approvers
+from engine.ids import ApprovalId, CallId, Ref
 from engine.runs import RunStatus
-from engine.tickets import Allow, Deny, RemoteInput
+from engine.tickets import Allow, Decision, Declared, Deny, RemoteInput, Risk, ToolPermission
 from notifiers import (
     Message,
     answer_form,
     ask_card,
+    batch_card,
+    batch_message,
     deny_form,
+    edit_form,
     outcome_message,
     pages,
     review_form,
+    short_batch_card,
     short_card,
     ticket_message,
 )
@@ -37,6 +67,7 @@ class Shelf(StrEnum):
 
     OPEN = "open"
     QUESTIONS = "questions"
+    BATCHES = "batches"
     CLOSED = "closed"
     SHORTENED = "shortened"
     OWNER = "owner"
@@ -65,10 +96,11 @@ class Exhibit:
 
     def carrying(self, token: str) -> "Exhibit":
         """Return the same with another token on its buttons, where it has any."""
-        notice = self.notice
-        if not isinstance(notice, TicketNotice) or notice.token is None:
-            return self
-        return replace(self, notice=notice.model_copy(update={"token": SecretStr(token)}))
+        match self.notice:
+            case TicketNotice(token=SecretStr()) as one:
+                return replace(self, notice=one.model_copy(update={"token": SecretStr(token)}))
+            case _:
+                return self
 
 
 def _shelf(notice: TicketNotice) -> Shelf:
@@ -106,13 +138,124 @@ def _shortened() -> list[Exhibit]:
     return [Exhibit(f"{one}_short", Shelf.SHORTENED, STATES[one], short_card) for one in states]
 
 
+_WORDS = "Both were asked for in the incident review."
+_LIVE = result(CallOutcome.SUCCEEDED, "release 1.4.2 live")
+_CALLS = (
+    ticket(declared=Declared(risk=Risk.MEDIUM, title="1.4.2 to prod"), says=_WORDS),
+    ticket(
+        approval=ApprovalId("apr_2"),
+        ref=Ref("M2W8TA"),
+        target=ToolPermission(call=CallId("2.1"), tool="refund"),
+        arguments={"order": 4711, "amount": "12.50 EUR"},
+        digest="41bb07d2" * 8,
+    ),
+    ticket(
+        approval=ApprovalId("apr_3"),
+        ref=Ref("P9X4ZC"),
+        target=ToolPermission(call=CallId("2.2"), tool="notify"),
+        arguments={"list": "customers", "text": "We are live again.\n" * 20},
+        digest="c70e55f1" * 8,
+    ),
+)
+_FEW = _CALLS[:2]
+
+
+def _decided(notice: TicketNotice, decision: Decision, **more: Any) -> TicketNotice:  # noqa: ANN401
+    """Return one of the calls as it is once Bob has decided it."""
+    end = closed(decision, **more)
+    same = {"resolution": end.resolution, "effect": end.effect, "token": None}
+    return notice.model_copy(update=same)
+
+
+def batch(*tickets: TicketNotice, role: Role = Role.ASK) -> BatchNotice:
+    """Return what the card of several tickets is told."""
+    key = f"run_1:{'+'.join(one.approval for one in tickets)}"
+    ask = None if role is Role.ASK else ASK_RECEIPT
+    return BatchNotice(role=role, idempotency=key, tickets=tickets, ask=ask)
+
+
+_BATCHES: Mapping[str, BatchNotice] = {
+    "batch_of_two": batch(*_FEW),
+    "batch_with_one_to_review": batch(*_CALLS),
+    "batch_with_a_high_risk": batch(ticket(**RISKY), _CALLS[1]),
+    "batch_with_defaults": batch(ticket(**LEFT_OUT), _CALLS[1]),
+    "batch_with_votes": batch(
+        *(
+            one.model_copy(update={"approvers": TWO_OF_THREE, "needed": 2, "votes": votes})
+            for one, votes in zip(_FEW, ((vote(BOB),), ()), strict=True)
+        )
+    ),
+    "batch_to_edit": batch(
+        ticket(
+            **EDITED,
+            fields=FIELDS,
+            approvers=TWO_OF_THREE,
+            needed=2,
+            votes=(ANNS_VOTE,),
+            declared=_CALLS[0].declared,
+        ),
+        ticket(
+            approval=ApprovalId("apr_2"),
+            ref=Ref("M2W8TA"),
+            **SECRETS,
+            fields=FIELDS,
+            approvers=TWO_OF_THREE,
+            needed=2,
+            digest="41bb07d2" * 8,
+        ),
+    ),
+    "batch_of_four": batch(
+        *(
+            _CALLS[1].model_copy(
+                update={
+                    "approval": ApprovalId(f"apr_{number}"),
+                    "ref": Ref(f"M2W8T{number}"),
+                    "arguments": {"order": 4711 + number, "amount": "12.50 EUR"},
+                    "digest": f"{number}1bb07d2" * 8,
+                }
+            )
+            for number in range(4)
+        )
+    ),
+    "batch_partly_decided": batch(_decided(_CALLS[0], Deny(reason="Not today.")), *_CALLS[1:]),
+    "batch_hostile": batch(
+        STATES["open_hostile"],
+        ticket(declared=Declared(title="x <!here> *y*"), arguments=HOSTILE),
+    ),
+    "batch_running": batch(
+        _decided(
+            _CALLS[0].model_copy(update=EDITED),
+            Allow(),
+            effect=Effect(state=EffectState.RUNNING),
+        ),
+        _decided(_CALLS[1], Allow(), effect=Effect(state=EffectState.PENDING)),
+    ),
+    "batch_decided": batch(
+        _decided(_CALLS[0], Allow(), effect=_LIVE),
+        _decided(_CALLS[1], Deny(reason="Ask the customer first.")),
+        _decided(_CALLS[2], Deny(), actor=SYSTEM, timed_out=True),
+    ),
+}
+
+
+def _batches() -> list[Exhibit]:
+    return [
+        *(Exhibit(name, Shelf.BATCHES, one, batch_card) for name, one in _BATCHES.items()),
+        Exhibit("batch_short", Shelf.BATCHES, batch(*_CALLS), short_batch_card),
+        Exhibit("batch_decided_short", Shelf.BATCHES, _BATCHES["batch_decided"], short_batch_card),
+    ]
+
+
 _ASKED: Json = {"role": Role.ASKED, "ask": ASK_RECEIPT, "token": None}
 _OTHERS = Approvers(people=(BOB,), groups=("S0ONCALL",))
-_LIVE = result(CallOutcome.SUCCEEDED, "release 1.4.2 live")
 _OWNER: Mapping[str, Notice] = {
     "owner_waits_for_you": ticket(**_ASKED),
     "owner_waits_for_others": ticket(**_ASKED, approvers=_OTHERS),
     "owner_is_asked_a_question": ticket(**_ASKED, target=QUESTION),
+    "owner_waits_for_several": batch(*_CALLS, role=Role.ASKED),
+    "owner_no_longer_waits_for_several": _BATCHES["batch_decided"].model_copy(
+        update={"role": Role.ASKED, "ask": ASK_RECEIPT}
+    ),
     "owner_no_longer_waits": closed(Allow(), role=Role.ASKED, ask=ASK_RECEIPT),
     "owner_hears_of_an_approval": closed(Allow(), role=Role.DECIDED, effect=_LIVE),
     "owner_hears_of_a_denial": closed(Deny(reason="Not on a Friday."), role=Role.DECIDED),
@@ -130,7 +273,15 @@ def _owner() -> list[Exhibit]:
 
 
 def _for_the_owner(notice: Notice) -> Callable[[Any], Message]:
-    return ticket_message if isinstance(notice, TicketNotice) else outcome_message
+    match notice:
+        case TicketNotice():
+            return ticket_message
+        case BatchNotice():
+            return batch_message
+        case OutcomeNotice():
+            return outcome_message
+        case _:
+            assert_never(notice)
 
 
 def _forms() -> list[Exhibit]:
@@ -142,7 +293,9 @@ def _forms() -> list[Exhibit]:
         ("form_decline", STATES["question"], deny_form),
         ("form_answer", STATES["question"], answer_form),
         ("form_answer_long", ticket(target=LONG_QUESTION), answer_form),
+        ("form_edit_defaults", STATES["open_defaults"], edit_form),
         ("form_review_high_risk", STATES["open_high_risk"], review_form),
+        ("form_review_defaults", STATES["open_defaults"], review_form),
         ("form_review_hostile", STATES["open_hostile"], review_form),
         ("form_review_long", long, review_form),
         ("form_review_first_page", _BOOK, review_form),
@@ -156,5 +309,6 @@ _BOOK = ticket(
 )
 
 EXHIBITS: Mapping[str, Exhibit] = {
-    one.name: one for one in (*_cards(), *_noted(), *_shortened(), *_owner(), *_forms())
+    one.name: one
+    for one in (*_cards(), *_noted(), *_batches(), *_shortened(), *_owner(), *_forms())
 }

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import assert_never
 
-from engine.cards import Role
 from engine.entries import CallOutcome, CallResult
 from engine.errors import (
     AlreadyVotedError,
@@ -20,7 +19,7 @@ from engine.events import VoteCast
 from engine.identity import SYSTEM, Actor, Claimant, Vote, judge
 from engine.ids import ApprovalId, Moment, PersonId, Ref, RunId
 from engine.lifecycle.denials import with_denial
-from engine.lifecycle.draft import Draft
+from engine.lifecycle.draft import Draft, raise_ticket
 from engine.lifecycle.edit import Edit, put_edit
 from engine.lifecycle.propose import told
 from engine.lifecycle.seal import check_open, sealed
@@ -226,7 +225,7 @@ def _voted(draft: Draft, ticket: ResumeTicket, vote: Vote) -> ResumeTicket:
             needed=voted.needed,
         )
         draft.note(so_far)
-        draft.raise_card(voted.approval, Role.ASK)
+        raise_ticket(draft, voted)
     return voted
 
 

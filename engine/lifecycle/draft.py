@@ -1,9 +1,10 @@
 """The workbench of one transition: gathers what changes, and hands it over as one Change."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from engine.cards import CardKey, Role
+from engine.cards import SHARE, CardKey, Role
 from engine.entries import CallOutcome, CallResult, Record, RecordKind
 from engine.events import (
     CallFinished,
@@ -13,7 +14,7 @@ from engine.events import (
     TicketOpened,
     link_event,
 )
-from engine.ids import CommitId, Moment
+from engine.ids import ApprovalId, CommitId, Moment
 from engine.lifecycle.seal import sealed
 from engine.lifecycle.table import CallCause, RunCause, move_call, move_run
 from engine.runs import Batch, Run, RunStatus, ToolCall
@@ -102,7 +103,7 @@ class Draft:
                 call=call.id, tool=call.tool, outcome=result.outcome, seconds=result.seconds
             )
         )
-        self.raise_ask_of(call)
+        raise_ask_of(self, call)
 
     def settle(self) -> None:
         """Turn a batch whose calls all have results into an entry; go on if nothing is open."""
@@ -127,8 +128,8 @@ class Draft:
                 deadline=ticket.deadline,
             )
         )
-        self.raise_card(ticket.approval, Role.ASK)
-        self.raise_card(ticket.approval, Role.ASKED)
+        raise_ticket(self, ticket)
+        raise_ticket(self, ticket, Role.ASKED)
 
     def close_ticket(self, ticket: ResumeTicket, resolution: Resolution) -> None:
         """Close a ticket; the owner is told unless it was the owner who decided."""
@@ -141,8 +142,8 @@ class Draft:
         self.note(
             TicketClosed(approval=approval, call=call.id, resolution=resolution, refused=tries)
         )
-        self.raise_card(ticket.approval, Role.ASK)
-        self.raise_card(ticket.approval, Role.ASKED)
+        raise_ticket(self, ticket)
+        raise_ticket(self, ticket, Role.ASKED)
         if resolution.actor.id != self.run.owner and not resolution.withdrawn:
             self.raise_card(ticket.approval, Role.DECIDED)
 
@@ -152,11 +153,16 @@ class Draft:
             key = CardKey(run=self.run.id, subject=subject, role=role, notifier=self.run.notify)
             self._raised[key] = None
 
-    def raise_ask_of(self, call: ToolCall) -> None:
-        """Want the cards of a call's tickets, if it had any, to show what became of it."""
-        for approval in (call.approval, call.inquiry):
-            if approval is not None:
-                self.raise_card(approval, Role.ASK)
+    def share_card(self, approvals: Sequence[ApprovalId]) -> None:
+        """Show tickets that this transition opened on one card instead of one for each."""
+        shared = SHARE.join(approvals)
+        for call in self.batch.calls:
+            if call.approval in approvals:
+                self.set(batch=self.batch.put(call.model_copy(update={"card": shared})))
+        for key in [key for key in self._raised if key.subject in approvals]:
+            del self._raised[key]
+        self.raise_card(shared, Role.ASK)
+        self.raise_card(shared, Role.ASKED)
 
     def change(
         self,
@@ -190,6 +196,24 @@ class Draft:
             claim=claim,
             confirm=confirm,
         )
+
+
+def raise_ticket(draft: Draft, ticket: ResumeTicket, role: Role = Role.ASK) -> None:
+    """Want the card that shows a ticket, which it may share, to show the run as it is."""
+    call = draft.batch.call(ticket.target.call)
+    draft.raise_card(subject_of(call, ticket.approval), role)
+
+
+def raise_ask_of(draft: Draft, call: ToolCall) -> None:
+    """Want the cards of a call's tickets, if it had any, to show what became of it."""
+    for approval in (call.approval, call.inquiry):
+        if approval is not None:
+            draft.raise_card(subject_of(call, approval), Role.ASK)
+
+
+def subject_of(call: ToolCall, approval: ApprovalId) -> str:
+    """Return the subject of the card that shows an approval; one that came later shares none."""
+    return call.card if approval in call.card.split(SHARE) else approval
 
 
 def call_index(call: ToolCall) -> int:

@@ -8,7 +8,7 @@ from engine.entries import ArgumentsEdit, Record, RecordKind, read_edit
 from engine.events import ArgumentsEdited
 from engine.identity import Actor
 from engine.ids import CallId, TokenId
-from engine.lifecycle.draft import Draft
+from engine.lifecycle.draft import Draft, raise_ticket
 from engine.lifecycle.propose import permission_digest
 from engine.lifecycle.seal import sealed
 from engine.tickets import Declared, Edited, ResumeTicket
@@ -57,8 +57,8 @@ def put_edit(draft: Draft, ticket: ResumeTicket, edit: Edit, actor: Actor) -> Re
     anew = sealed(ticket.model_copy(update=fresh), changed)
     rest = tuple(anew if t.approval == anew.approval else t for t in draft.run.tickets)
     draft.set(tickets=rest)
-    draft.raise_card(anew.approval, Role.ASK)
-    draft.raise_card(anew.approval, Role.ASKED)
+    raise_ticket(draft, anew)
+    raise_ticket(draft, anew, Role.ASKED)
     return anew
 
 

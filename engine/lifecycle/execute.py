@@ -7,7 +7,7 @@ from engine.errors import InvalidRunStateError
 from engine.events import CallLost, CallStarted, CallTightened, CallWithheld
 from engine.identity import SYSTEM, Approvers
 from engine.ids import ApprovalId, CallId, Moment, OpId, TokenId, place_of
-from engine.lifecycle.draft import Draft
+from engine.lifecycle.draft import Draft, raise_ask_of
 from engine.lifecycle.propose import Asking, open_permission, park_if_asking, told
 from engine.lifecycle.table import CallCause
 from engine.policy import Verdict
@@ -40,7 +40,7 @@ def begin(run: Run, call_id: CallId, moment: Moment) -> Change:
         call, CallCause.BEGIN, op=op, attempts=call.attempts + 1, started_at=moment.now
     )
     draft.note(CallStarted(call=call_id, tool=call.tool, op=op, attempt=started.attempts))
-    draft.raise_ask_of(call)
+    raise_ask_of(draft, call)
     return draft.change(ClaimEffect.KEEP, confirm=True)
 
 
@@ -54,7 +54,7 @@ def withhold(run: Run, moment: Moment) -> Change | None:
     for call in calls:
         draft.move_call(call, CallCause.WITHHOLD)
         draft.note(CallWithheld(call=call.id, tool=call.tool, op=operation(run, call.id)))
-        draft.raise_ask_of(call)
+        raise_ask_of(draft, call)
     return draft.change(ClaimEffect.KEEP) if calls else None
 
 
@@ -146,7 +146,7 @@ def _ask_what_happened(draft: Draft, call: ToolCall, approvers: Approvers) -> No
     draft.note(CallLost(call=call.id, tool=call.tool, op=op))
     ids = draft.moment.ids
     approval = ApprovalId(ids.new("apr"))
-    draft.raise_ask_of(call)
+    raise_ask_of(draft, call)
     draft.move_call(call, CallCause.LOST, inquiry=approval)
     target = OutcomeUnknown(
         call=call.id, tool=call.tool, op=op, rerun_from=_rerun_from(call, draft.now)

@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
+from math import ceil
 
 from engine.entries import CallOutcome, CallResult, RecordKind
 from engine.events import CallDropped, CallGated, CallNotAsked, CallRejected
@@ -18,6 +19,8 @@ from engine.store import Change, ClaimEffect
 from engine.tickets import AwaitTarget, RemoteInput, ResumeTicket, ToolPermission
 
 MAX_WORDS = 4_000
+CARD_TICKETS = 4
+"""Tickets on one card: with their buttons, no more fit what Slack takes in one message."""
 ANSWER_SCHEMA = '{"type":"string"}'
 
 
@@ -84,6 +87,7 @@ def propose(run: Run, proposal: Proposal, asking: Asking, moment: Moment) -> Cha
         draft.note(CallDropped(call=call.id, tool=call.tool))
     prompts = {g.call.id: g.asks for g in proposal.calls if g.asks is not None}
     _go_through(draft, prompts, asking)
+    _share_cards(draft)
     draft.settle()
     return park_if_asking(draft)
 
@@ -98,6 +102,25 @@ def proceed(run: Run, prompts: Mapping[CallId, str], asking: Asking, moment: Mom
     _go_through(draft, prompts, asking)
     draft.settle()
     return park_if_asking(draft)
+
+
+def _share_cards(draft: Draft) -> None:
+    """Put the permissions that ask the same people until the same moment on cards together.
+
+    Decided here, once, so that no ticket is ever on two cards. The rest of the step keeps cards of
+    its own.
+    """
+    alike: dict[tuple[Approvers, datetime | None], list[ApprovalId]] = {}
+    for ticket in draft.run.tickets:
+        if isinstance(ticket.target, ToolPermission):
+            alike.setdefault((ticket.approvers, ticket.deadline), []).append(ticket.approval)
+    for approvals in alike.values():
+        cards = ceil(len(approvals) / CARD_TICKETS)
+        size = ceil(len(approvals) / cards)
+        for start in range(0, len(approvals), size):
+            some = approvals[start : start + size]
+            if len(some) > 1:
+                draft.share_card(some)
 
 
 def first_ask_only(

@@ -118,8 +118,10 @@ class Stage:
         self, user: str, card: Json, action: str = names.APPROVE, **changed: Any
     ) -> ActResult:
         """Press a button as the card once showed it: the click was on its way when it closed."""
-        row = next(block for block in card["blocks"] if block["type"] == "actions")
-        button = next(one for one in row["elements"] if one["action_id"] == action)
+        rows = [block for block in card["blocks"] if block["type"] == "actions"]
+        row, button = next(
+            (row, one) for row in rows for one in row["elements"] if one["action_id"] == action
+        )
         space, channel = self.slack.workspace, card["channel"]
         response = space.passes.give(user, channel, card["ts"])
         payload = {
@@ -134,6 +136,11 @@ class Stage:
             "actions": [{**button, "block_id": row["block_id"]}],
         }
         return await self.people.raw({**payload, **changed})
+
+    async def press_with(self, user: str, card: Json, **button: Any) -> ActResult:
+        """Press a button that the card may not have."""
+        pressed = {"type": "button", "block_id": "b", "action_ts": "1.1", **button}
+        return await self.press_as_shown(user, card, actions=[pressed])
 
     async def whispers(self, user: str) -> list[str]:
         """Return what a person was told privately, oldest first."""

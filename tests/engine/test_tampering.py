@@ -69,6 +69,9 @@ OF_THE_CALL: dict[str, Json] = {
 OF_ITS_RUNNING = {"inquiry", "attempts", "op", "started_at"}
 """Written when a call begins, whatever stood there before."""
 
+OF_ITS_CARD = {"card"}
+"""Says where it is shown, and has no say in what is decided."""
+
 
 def deployer(ledger: Ledger) -> Agent:
     model = script([("deploy", {"version": "1"})], "done")
@@ -148,7 +151,7 @@ async def nothing_ran(on: Stage) -> None:
 
 def test_every_field_is_changed_somewhere_here() -> None:
     assert set(ResumeTicket.model_fields) == {*OTHERS, *UNTOUCHED}
-    assert set(ToolCall.model_fields) == {*OF_THE_CALL, *OF_ITS_RUNNING}
+    assert set(ToolCall.model_fields) == {*OF_THE_CALL, *OF_ITS_RUNNING, *OF_ITS_CARD}
 
 
 @pytest.mark.parametrize("way", [approve, by_ref])
