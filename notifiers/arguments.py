@@ -53,7 +53,8 @@ class Secret:
         number = self.more_defaults
         if not number:
             return ""
-        return f"{_count(number, 'not shown')}: defaults of arguments that the call leaves out."
+        told = "1 more default is" if number == 1 else f"{number:,} more defaults are"
+        return f"{told} too large to show anywhere."
 
 
 NO_SECRET = Secret()

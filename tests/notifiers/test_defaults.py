@@ -85,13 +85,13 @@ def test_every_surface_tells_defaults_and_how_many_it_does_not(more: int) -> Non
         shown(deny_form(notice)["blocks"]),
         shown(review_form(notice, pages(notice))["blocks"]),
     ]
-    words = ["", "1 value is not shown: defaults", "2 values are not shown: defaults"]
+    words = ["", "1 more default is too large", "2 more defaults are too large"]
 
     check_message(ask_card(notice))
     for said in surfaces:
         assert "env = prod (default)" in said
         assert words[more] in said
-        assert more or "not shown" not in said
+        assert more or "too large" not in said
     assert ("Else this is all of it." in surfaces[2]) == bool(more)
     assert "env = prod (default)" in ask_card(notice).text
 
