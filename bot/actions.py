@@ -14,8 +14,14 @@ from bot.answers import Desk
 from bot.directory import error_code
 from bot.interactions import Press
 from bot.logs import get_log
-from bot.replies import FOR_SLACK, form_refused, form_too_late, old_button, slow_store
-from engine import Allow, AlreadyDecidedError, Decision, Deny, Via
+from bot.replies import (
+    FOR_SLACK,
+    form_refused,
+    form_too_late,
+    old_button,
+    slow_store,
+)
+from engine import Allow, AlreadyDecidedError, Decision, Deny, Recorded, Via
 from engine.cards import TicketNotice
 from engine.errors import (
     EditFault,
@@ -25,7 +31,15 @@ from engine.errors import (
     WrongDecisionError,
 )
 from engine.tickets import RemoteInput, accepted_kinds
-from notifiers import answer_form, can_edit, deny_form, edit_form, read_shown, review_form
+from notifiers import (
+    answer_form,
+    can_edit,
+    deny_form,
+    edit_form,
+    needs_review,
+    read_shown,
+    review_form,
+)
 
 View = dict[str, object]
 Form = Callable[..., View]
@@ -39,6 +53,10 @@ _KINDS: dict[Form, str] = {
 }
 EXPIRED = "expired_trigger_id"
 _LATE = frozenset({EXPIRED, "exchanged_trigger_id", "invalid_trigger_id", "TimeoutError"})
+_REVIEW_FIRST = (
+    "Not recorded: this has to be reviewed first. Press Review on its card; Approve is on the last"
+    " page."
+)
 _log = get_log(__name__)
 
 
@@ -51,8 +69,17 @@ class Buttons:
         self._client = client
 
     async def approve(self, press: Press, ack: AsyncAck) -> None:
-        """Record an Allow."""
-        await self._decide(press, Allow(), ack)
+        """Record an Allow, unless the call is to be reviewed first: that card has no Approve."""
+        attempt = self._desk.attempt(self._approve(press))
+        outcome = await attempt.soon()
+        await ack()
+        if outcome is None:
+            outcome = await attempt.at_last()
+        if isinstance(outcome, str):
+            await self._desk.whispers.tell(press.place, outcome)
+        else:
+            await self._desk.tell(press.place, outcome)
+        await self._desk.adopt(press.token, press.card)
 
     async def approve_all(self, press: Press, ack: AsyncAck) -> None:
         """Record an Allow for each ticket that the button was for; say which were not recorded."""
@@ -93,6 +120,13 @@ class Buttons:
         """Answer a button that we do not know, so that no press goes unanswered."""
         await ack()
         await self._desk.whispers.tell(press.place, old_button(FOR_SLACK))
+
+    async def _approve(self, press: Press) -> Recorded | str:
+        # In this order: should it be edited after this look, the token is superseded by then.
+        notice = await self._desk.engine.notice(press.token, Via.SLACK)
+        if notice.resolution is None and needs_review(notice):
+            return _REVIEW_FIRST
+        return await self._desk.record(press.token, Allow(), press.actor)
 
     async def _decide(self, press: Press, decision: Decision, ack: AsyncAck) -> None:
         # Durable before the ack, so that nothing is lost with a socket or a process; a slow store

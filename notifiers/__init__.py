@@ -15,6 +15,7 @@ from notifiers.modals import (
     review_form,
 )
 from notifiers.owner import batch_message, outcome_message, ticket_message
+from notifiers.sheet import needs_review
 
 __all__ = [
     "FormMeta",
@@ -31,6 +32,7 @@ __all__ = [
     "edit_form",
     "inputs_of",
     "may_be_bulk",
+    "needs_review",
     "outcome_message",
     "pages",
     "read_inputs",

@@ -27,7 +27,7 @@ from notifiers.blocks import (
 from notifiers.closed import closed_card
 from notifiers.edits import edits
 from notifiers.inputs import can_edit
-from notifiers.sheet import argument_blocks, secret_of, sheet_of
+from notifiers.sheet import argument_blocks, needs_review, secret_of, sheet_of
 from notifiers.text import Style, clip, clip_prose, made_mrkdwn, mrkdwn, one_line
 
 DOT = " \u00b7 "
@@ -96,7 +96,7 @@ def _permission(notice: TicketNotice) -> list[Block]:
         *says(notice),
         *_untitled(notice),
         *map(_small, edit_elsewhere(notice)),
-        *_buttons(notice, complete=sheet.complete and notice.declared.risk is not Risk.HIGH),
+        *_buttons(notice, complete=not needs_review(notice)),
     ]
 
 

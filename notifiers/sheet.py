@@ -1,6 +1,7 @@
 """A call's arguments as blocks, the same on the card and on the forms that are opened over it."""
 
 from engine.cards import TicketNotice
+from engine.tickets import Risk, ToolPermission
 from notifiers.arguments import Secret, Sheet, on_card
 from notifiers.blocks import Block, box, context, plain, section
 
@@ -8,6 +9,13 @@ from notifiers.blocks import Block, box, context, plain, section
 def sheet_of(notice: TicketNotice) -> Sheet:
     """Return what a card or a form shows of a ticket's arguments."""
     return on_card(notice.arguments, secret_of(notice))
+
+
+def needs_review(notice: TicketNotice) -> bool:
+    """Tell whether all of a call is to be gone through before it can be approved."""
+    if not isinstance(notice.target, ToolPermission):
+        return False
+    return notice.declared.risk is Risk.HIGH or not sheet_of(notice).complete
 
 
 def secret_of(notice: TicketNotice) -> Secret:

@@ -2,15 +2,20 @@
 
 import json
 import re
+import sys
 
-from bot.cli.screen import Screen
+import typer
+
+from bot.cli.screen import Screen, print_notice
 from bot.cli.terminal import Terminal, at_terminal
 from bot.replies import FOR_TERMINAL, recorded, started
 from bot.settings import SettingsError
 from engine import Decision, Origin, Via
 from engine.arguments import canonical_arguments
+from engine.cards import TicketNotice
 from engine.errors import ToolCallError
 from engine.schema import Json
+from notifiers import limits, needs_review
 
 
 def decide(ref: str, decision: Decision) -> None:
@@ -22,17 +27,46 @@ def decide(ref: str, decision: Decision) -> None:
     at_terminal(work)
 
 
-def approve_with(ref: str, edits: str) -> None:
-    """Approve the call of this ref with some of its arguments changed."""
+def approve(ref: str, edits: str, reviewed: str) -> None:
+    """Approve the call of this ref, with some of its arguments changed if there are edits."""
     try:
-        given = json.loads(canonical_arguments(edits))
+        given = json.loads(canonical_arguments(edits)) if edits else None
     except ToolCallError as error:
         raise SettingsError([f"--with: {error}"]) from None
 
     async def work(terminal: Terminal) -> None:
-        Screen().line(recorded(await terminal.edit(ref, given)))
+        def review(notice: TicketNotice) -> None:
+            _review(notice, reviewed)
 
-    at_terminal(work, with_agents=True)
+        if given is None:
+            done = await terminal.approve(ref, review)
+        else:
+            done = await terminal.edit(ref, given, review)
+        Screen().line(recorded(done))
+
+    at_terminal(work, with_agents=given is not None)
+
+
+def _review(notice: TicketNotice, reviewed: str) -> None:
+    """Have the operator go through a call whose card would have it reviewed, or say that they did.
+
+    Raises:
+        SettingsError: they reviewed another call, or none.
+
+    """
+    if notice.resolution is not None:
+        return
+    if reviewed:
+        if len(reviewed) < limits.DIGEST or not notice.digest.startswith(reviewed):
+            told = f"--yes {reviewed}: this call has the digest {notice.digest}; review it first"
+            raise SettingsError([told])
+        return
+    if not needs_review(notice):
+        return
+    print_notice(Screen(), notice)
+    if not sys.stdin.isatty() or not typer.confirm("Approve exactly this?"):
+        told = f"not approved; to say that you reviewed it: --yes {notice.digest[: limits.DIGEST]}"
+        raise SettingsError([told])
 
 
 def start_run(agent: str, text: str, *, owner: str, context: str, key: str) -> None:

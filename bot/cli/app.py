@@ -102,15 +102,21 @@ def approve(
             metavar="JSON",
         ),
     ] = "",
+    yes: Annotated[
+        str,
+        typer.Option(
+            help="The digest that you reviewed, or its first 8 characters: asks no more.",
+            metavar="DIGEST",
+        ),
+    ] = "",
 ) -> None:
-    """Approve a tool call, as it is or with edits, as HOLDSHORT_OPERATOR."""
-    from bot.cli.answers import approve_with, decide
-    from engine import Allow
+    """Approve a tool call, as it is or with edits, as HOLDSHORT_OPERATOR.
 
-    if edits:
-        approve_with(ref, edits)
-    else:
-        decide(ref, Allow())
+    A call of high risk, or one that is too large for its card, is shown whole first.
+    """
+    from bot.cli.answers import approve as record
+
+    record(ref, edits, yes)
 
 
 @app.command()

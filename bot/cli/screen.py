@@ -76,7 +76,7 @@ def print_run(
     screen.line(f"for {run.owner}{by}, since {_moment(run.created_at)}; id {run.id}")
     for notice in notices:
         screen.line()
-        _print_notice(screen, notice)
+        print_notice(screen, notice)
     screen.line()
     for event in events:
         screen.line(f"{_moment(event.at)}  {one_line(tell_fact(event.fact))}")
@@ -140,7 +140,8 @@ def _subject(ticket: ResumeTicket) -> str:
             return f"whether {tool} happened"
 
 
-def _print_notice(screen: Screen, notice: TicketNotice) -> None:
+def print_notice(screen: Screen, notice: TicketNotice) -> None:
+    """Print all there is to know of one ticket."""
     asked = question(notice) if isinstance(notice.target, RemoteInput) else title(notice)
     screen.line(f"{notice.ref}: {asked} {risk(notice)}".rstrip(), "bold")
     screen.line(f"  {_stands(notice)}")
