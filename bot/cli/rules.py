@@ -28,7 +28,7 @@ def check(
     ] = "{}",
     agent: Annotated[str, typer.Option(help="Of which agent; with its own rules.")] = "",
 ) -> None:
-    """Say which rule decides about a call, and why; ends with 0 allow, 3 ask, 4 deny."""
+    """Say which rule decides about a call, and why; ends with 0 allow, 3 ask, 4 deny, 5 undecided."""
     from bot.cli.ruling import check_call
 
     raise typer.Exit(check_call(tool, arguments, agent))
