@@ -1,5 +1,6 @@
 """Propose: a model's response becomes a batch; calls that ask park the run."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -7,12 +8,14 @@ from math import ceil
 
 from engine.entries import CallOutcome, CallResult, RecordKind
 from engine.events import CallDropped, CallGated, CallNotAsked, CallRejected
+from engine.guard import clip
 from engine.identity import Approvers
 from engine.ids import ApprovalId, CallId, Moment, TokenId, place_of
 from engine.lifecycle.denials import ENDLESS, Enough, Patience, enough
 from engine.lifecycle.draft import Draft, call_index
 from engine.lifecycle.table import CallCause, RunCause
 from engine.policy import Verdict
+from engine.redaction import mask, redact
 from engine.runs import SETTLED, Batch, CallState, Run, ToolCall, Usage
 from engine.schema import digest_of
 from engine.store import Change, ClaimEffect
@@ -77,7 +80,7 @@ def propose(run: Run, proposal: Proposal, asking: Asking, moment: Moment) -> Cha
     draft.set(usage=proposal.usage)
     draft.write(RecordKind.RESPONSE, entry, proposal.response)
     if proposal.words:
-        draft.write(RecordKind.WORDS, entry, proposal.words[:MAX_WORDS])
+        draft.write(RecordKind.WORDS, entry, _words(proposal))
     for gated in proposal.calls:
         draft.write(RecordKind.ARGUMENTS, entry, gated.arguments, call_index(gated.call))
         if gated.fields:
@@ -161,6 +164,17 @@ def open_permission(draft: Draft, call: ToolCall, asking: Asking) -> None:
     """Ask for a call; the call has made its move to awaiting."""
     target = ToolPermission(call=call.id, tool=call.tool)
     _open(draft, call, target, call.digest, asking)
+
+
+def _words(proposal: Proposal) -> str:
+    """Return the model's words as they are kept: masked first where they are cut."""
+    if len(proposal.words) <= MAX_WORDS:
+        return proposal.words
+    shown = (
+        redact(json.loads(gated.arguments), gated.call.declared.secrets) for gated in proposal.calls
+    )
+    secrets = [secret for one in shown for secret in one.secrets]
+    return clip(mask(proposal.words, secrets), MAX_WORDS)
 
 
 def _judged(draft: Draft, gated: Gated) -> None:
