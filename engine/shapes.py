@@ -17,7 +17,8 @@ _SHAPES = (
     r"github_pat_[A-Za-z0-9_]{20,}",
     r"glpat-[A-Za-z0-9_-]{20,}",
     r"AIza[A-Za-z0-9_-]{35}",
-    r"eyJ[A-Za-z0-9_-]{6,}\.eyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{6,}",
+    # The header is bounded: in a text of nothing but headers each would be read to the end.
+    r"eyJ[A-Za-z0-9_-]{6,1024}\.eyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{6,}",
 )
 # A key's lines are long; the last may be short. Possessive, so that no text takes long.
 _PEM = (
