@@ -123,7 +123,8 @@ class Commands:
         events = await self._engine.events(run.id)
         now = self._engine.surroundings.clock()
         concerned = await self._engine.deciders.concern(run, tickets, command.actor, now)
-        return show(Shown(run, notices, events, concerned))
+        ending = await self._engine.ending(run)
+        return show(Shown(run, notices, events, concerned, ending))
 
     async def _named(self, ref: str, run: Run) -> Sequence[ResumeTicket]:
         """Return the ticket that was named, or all open ones of the run that was."""

@@ -14,7 +14,6 @@ from bot.facts import tell_actor, tell_fact, tell_resolution
 from bot.replies import FOR_TERMINAL, named
 from engine.cards import TicketNotice
 from engine.events import RunEvent
-from engine.redaction import mask
 from engine.runs import Run
 from engine.tickets import OutcomeUnknown, RemoteInput, ResumeTicket, ToolPermission
 from notifiers.arguments import read_rows, tell_secrets
@@ -55,14 +54,14 @@ class Screen:
         self._out.print(table)
 
 
-def print_runs(screen: Screen, runs: Sequence[Run]) -> None:
-    """Print one line for each run."""
+def print_runs(screen: Screen, runs: Sequence[tuple[Run, str]]) -> None:
+    """Print one line for each run, with what it came to as it may be shown."""
     if not runs:
         screen.line("No runs.")
         return
     rows = [
-        (run.ref, run.status.value, run.agent, run.owner, _moment(run.updated_at), _about(run))
-        for run in runs
+        (run.ref, run.status.value, run.agent, run.owner, _moment(run.updated_at), _about(run, end))
+        for run, end in runs
     ]
     screen.table(("RUN", "STATUS", "AGENT", "OWNER", "SINCE", "ABOUT"), rows)
 
@@ -80,10 +79,14 @@ def print_run(
     screen.line()
     for event in events:
         screen.line(f"{_moment(event.at)}  {one_line(tell_fact(event.fact))}")
+
+
+def print_ending(screen: Screen, run: Run, ending: str) -> None:
+    """Print what a run answered, as it may be shown."""
     if run.output is not None:
         screen.line()
         screen.line("It answered:", "bold")
-        screen.box(mask(run.output))
+        screen.box(ending)
 
 
 def run_as_json(run: Run) -> dict[str, Any]:
@@ -123,10 +126,10 @@ def _ticket_as_json(ticket: ResumeTicket) -> dict[str, Any]:
     }
 
 
-def _about(run: Run) -> str:
+def _about(run: Run, ending: str) -> str:
     if run.tickets:
         return ", ".join(f"{ticket.ref} {_subject(ticket)}" for ticket in run.tickets)
-    text = one_line(mask(run.failure.message if run.failure else run.output or ""))
+    text = one_line(ending)
     return text if len(text) <= _TEXT else f"{text[:_TEXT]}…"
 
 

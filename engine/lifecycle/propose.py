@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import ceil
 
+from engine.confided import MARKS
 from engine.entries import CallOutcome, CallResult, RecordKind
 from engine.events import CallDropped, CallGated, CallNotAsked, CallRejected
 from engine.guard import clip
@@ -83,6 +84,11 @@ def propose(run: Run, proposal: Proposal, asking: Asking, moment: Moment) -> Cha
         draft.write(RecordKind.WORDS, entry, _words(proposal))
     for gated in proposal.calls:
         draft.write(RecordKind.ARGUMENTS, entry, gated.arguments, call_index(gated.call))
+        marks = gated.call.declared.secrets
+        if marks:
+            draft.write(
+                RecordKind.MARKS, entry, MARKS.dump_json(marks).decode(), call_index(gated.call)
+            )
         if gated.fields:
             draft.write(RecordKind.FIELDS, entry, gated.fields, call_index(gated.call))
         _judged(draft, gated)

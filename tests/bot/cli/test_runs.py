@@ -8,9 +8,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 
-from engine import RunStatus
+from engine import Agent, RunStatus
 from tests.bot.cli.conftest import ALICE, BOB, CAROL, Serving, Terminal
+from tests.engine.scripted import script
 
 ROOT = Path(__file__).parents[3]
 ESCAPE = "\x1b[2J"
@@ -328,3 +330,20 @@ def test_a_reader_that_goes_away_is_no_fault(terminal: Terminal, serving: Servin
 
     os.close(theirs)
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+def unlock(code: SecretStr) -> str:
+    """Unlock."""
+    return "done"
+
+
+def test_neither_a_run_nor_the_list_repeats_a_secret_that_it_was_given(
+    terminal: Terminal, path: Path
+) -> None:
+    model = script([("unlock", {"code": "open-sesame"})], "I used open-sesame.")
+    run = Serving(path, Agent(name="a", model=model, tools=[unlock])).start()
+
+    for words in (("runs", "show", run.ref), ("runs", "list")):
+        said = " ".join(terminal(*words).out.split())
+        assert "I used ••• hidden" in said
+        assert "sesame" not in said
