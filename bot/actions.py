@@ -14,13 +14,8 @@ from bot.answers import Desk
 from bot.directory import error_code
 from bot.interactions import Press
 from bot.logs import get_log
-from bot.replies import (
-    FOR_SLACK,
-    form_refused,
-    form_too_late,
-    old_button,
-    slow_store,
-)
+from bot.replies import FOR_SLACK, form_refused, form_too_late, old_button, slow_store
+from bot.rule_listing import told_revoked
 from engine import Allow, AlreadyDecidedError, Decision, Deny, Recorded, Via
 from engine.cards import TicketNotice
 from engine.errors import (
@@ -30,14 +25,17 @@ from engine.errors import (
     StoreUnavailableError,
     WrongDecisionError,
 )
-from engine.tickets import RemoteInput, accepted_kinds
+from engine.remembered import RememberedRule, RememberFault, RememberRefusedError
+from engine.tickets import RemoteInput, Risk, accepted_kinds
 from notifiers import (
     answer_form,
     can_edit,
+    can_remember,
     deny_form,
     edit_form,
     needs_review,
     read_shown,
+    remember_form,
     review_form,
 )
 
@@ -50,6 +48,7 @@ _KINDS: dict[Form, str] = {
     answer_form: "answer",
     review_form: "allow",
     edit_form: "allow",
+    remember_form: "allow",
 }
 EXPIRED = "expired_trigger_id"
 _LATE = frozenset({EXPIRED, "exchanged_trigger_id", "invalid_trigger_id", "TimeoutError"})
@@ -70,16 +69,11 @@ class Buttons:
 
     async def approve(self, press: Press, ack: AsyncAck) -> None:
         """Record an Allow, unless the call is to be reviewed first: that card has no Approve."""
-        attempt = self._desk.attempt(self._approve(press))
-        outcome = await attempt.soon()
-        await ack()
-        if outcome is None:
-            outcome = await attempt.at_last()
-        if isinstance(outcome, str):
-            await self._desk.whispers.tell(press.place, outcome)
-        else:
-            await self._desk.tell(press.place, outcome)
-        await self._desk.adopt(press.token, press.card)
+        await self._allow(press, Allow(), ack)
+
+    async def approve_once(self, press: Press, ack: AsyncAck) -> None:
+        """Record an Allow of this call alone, whatever others wished to be remembered."""
+        await self._allow(press, Allow(once=True), ack)
 
     async def approve_all(self, press: Press, ack: AsyncAck) -> None:
         """Record an Allow for each ticket that the button was for; say which were not recorded."""
@@ -116,17 +110,45 @@ class Buttons:
         """Open the form to change the arguments and approve them."""
         await self._open(press, ack, edit_form)
 
+    async def remember(self, press: Press, ack: AsyncAck) -> None:
+        """Open the form to approve and have it settle like calls."""
+        await self._open(press, ack, remember_form)
+
+    async def revoke(self, press: Press, ack: AsyncAck) -> None:
+        """End a remembered rule, which the button names; whoever pressed is judged."""
+        await ack()
+        revoking, operator = self._desk.engine.revoking, self._desk.operator
+        work = revoking.revoke(press.token, press.actor, operator=operator)
+        done = await self._desk.attempt(work).at_last()
+        if isinstance(done, RememberedRule):
+            said = told_revoked(done, press.actor, FOR_SLACK)
+            await self._desk.whispers.tell(press.place, said)
+        else:
+            await self._desk.tell(press.place, done)
+
     async def unknown(self, press: Press, ack: AsyncAck) -> None:
         """Answer a button that we do not know, so that no press goes unanswered."""
         await ack()
         await self._desk.whispers.tell(press.place, old_button(FOR_SLACK))
 
-    async def _approve(self, press: Press) -> Recorded | str:
+    async def _allow(self, press: Press, decision: Allow, ack: AsyncAck) -> None:
+        attempt = self._desk.attempt(self._approve(press, decision))
+        outcome = await attempt.soon()
+        await ack()
+        if outcome is None:
+            outcome = await attempt.at_last()
+        if isinstance(outcome, str):
+            await self._desk.whispers.tell(press.place, outcome)
+        else:
+            await self._desk.tell(press.place, outcome)
+        await self._desk.adopt(press.token, press.card)
+
+    async def _approve(self, press: Press, decision: Allow) -> Recorded | str:
         # In this order: should it be edited after this look, the token is superseded by then.
         notice = await self._desk.engine.notice(press.token, Via.SLACK)
         if notice.resolution is None and needs_review(notice):
             return _REVIEW_FIRST
-        return await self._desk.record(press.token, Allow(), press.actor)
+        return await self._desk.record(press.token, decision, press.actor)
 
     async def _decide(self, press: Press, decision: Decision, ack: AsyncAck) -> None:
         # Durable before the ack, so that nothing is lost with a socket or a process; a slow store
@@ -163,7 +185,10 @@ class Buttons:
             await self._desk.tell(press.place, closed)
             return
         message = press.card.id if press.card else ""
-        view: Any = form(notice, channel=press.place.channel, message=message)
+        # Arguments may be large: laid out in a thread, they hold up nobody else.
+        view: Any = await asyncio.to_thread(
+            form, notice, channel=press.place.channel, message=message
+        )
         trouble = await self._open_view(press.trigger, view)
         if trouble:
             await self._desk.whispers.tell(press.place, _not_opened(trouble, notice))
@@ -202,6 +227,16 @@ def why_closed(notice: TicketNotice) -> HoldshortError | None:
     return None
 
 
+def why_not_remembered(notice: TicketNotice) -> RememberRefusedError:
+    """Return what to tell someone who wants remembered what cannot be."""
+    if notice.declared.risk is Risk.HIGH:
+        return RememberRefusedError(RememberFault.HIGH_RISK)
+    if notice.edited is not None:
+        return RememberRefusedError(RememberFault.EDITED)
+    late = notice.votes or notice.wished is not None
+    return RememberRefusedError(RememberFault.LATE if late else RememberFault.TOO_LARGE)
+
+
 def _why_not_this(notice: TicketNotice, form: Form) -> HoldshortError | None:
     """Refuse a form for another kind of ticket: its button was not on this card."""
     kind = _KINDS[form]
@@ -210,4 +245,6 @@ def _why_not_this(notice: TicketNotice, form: Form) -> HoldshortError | None:
         return WrongDecisionError(kind, accepted)
     if form is edit_form and not can_edit(notice):
         return EditRefusedError(EditFault.NOT_EDITABLE, notice.target.tool)
+    if form is remember_form and not can_remember(notice):
+        return why_not_remembered(notice)
     return None

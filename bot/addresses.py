@@ -1,11 +1,13 @@
-"""Whether a host or an address can be one at all, and whether it is this machine."""
+"""Whether a host, an address or a channel can be one at all, and which hosts are this machine."""
 
+import re
 import unicodedata
 from ipaddress import ip_address
 from urllib.parse import urlsplit
 
 _LAST_PORT = 65535
 _DIGITS = 5
+_CHANNEL = re.compile(r"[CGD][A-Z0-9]{2,}\Z")
 
 
 def check_text(text: str) -> str:
@@ -21,6 +23,20 @@ def check_text(text: str) -> str:
     if "Cc" in kinds:
         raise ValueError("holds a line break or another control character: keep it on one line")
     return text
+
+
+def check_channel(channel: str) -> str:
+    """Return the id of a Slack channel, group or DM, or nothing.
+
+    Raises:
+        ValueError: it is something else, such as a channel's name, which Slack takes only at times
+            (https://docs.slack.dev/reference/objects/conversation-object).
+
+    """
+    if channel and not _CHANNEL.match(channel):
+        told = f"is {channel!r}, no id of a channel"
+        raise ValueError(f"{told}: set its id (C...), from the foot of its details in Slack")
+    return channel
 
 
 def check_host(host: str) -> str:

@@ -22,10 +22,16 @@ class Desk:
     """Takes answers to the engine, and waits for the store only as long as Slack lets us."""
 
     def __init__(
-        self, engine: RunEngine, whispers: Whispers, tasks: Tasks, patience: Patience
+        self,
+        engine: RunEngine,
+        whispers: Whispers,
+        tasks: Tasks,
+        patience: Patience,
+        operator: str = "",
     ) -> None:
-        """Take the engine, a way to tell people, and where work is held."""
+        """Take the engine, a way to tell people, where work is held, and who the operator is."""
         self.engine = engine
+        self.operator = operator
         self.whispers = whispers
         self._tasks = tasks
         self._patience = patience

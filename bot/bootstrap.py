@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import importlib
+import secrets
 import sys
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -13,13 +14,14 @@ import aiohttp
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.askable import check_askable
 from bot.directory import SlackDirectory, SlackIdentity, error_code
 from bot.house_rules import under_house_rules
 from bot.logs import report_fault
 from bot.metered_store import MeteredStore
 from bot.metrics import Meters
 from bot.named import check_named
-from bot.settings import Purpose, Settings, SettingsError, SlackMode, proxy_for
+from bot.settings import Settings, SettingsError, SlackMode, proxy_for
 from bot.stores import open_store, try_store
 from engine import Actor, Agent, RunEngine, Via
 from engine.cards import Notice, Notifier, Receipt
@@ -150,16 +152,20 @@ async def open_runtime(
     """
     meters = Meters()
     around = surroundings or Surroundings(report=report_fault)
-    around = replace(around, report=meters.counting(around.report))
+    around = replace(
+        around, report=meters.counting(around.report), tool_threads=settings.tool_threads
+    )
     given = load_agents(settings.agents) if agents is None else agents
     known = under_house_rules(given, settings)
+    if settings.purpose.serves:
+        check_askable(known)
     async with AsyncExitStack() as stack:
         opened = store or await open_store(settings, around)
         stack.push_async_callback(opened.close)
         await try_store(opened)
         slack: SlackSide | None = None
         directory: Directory | None = None
-        if settings.purpose is not Purpose.TERMINAL:
+        if settings.purpose.serves:
             slack = await stack.enter_async_context(_open_slack(settings, around, pauses))
             directory = slack.directory
             await check_named(known, directory)
@@ -220,7 +226,9 @@ def _wire(
     return RunEngine(
         store=store,
         agents=agents,
-        resume_secret=[secret.get_secret_value() for secret in settings.resume_secrets],
+        # Whoever only looks has tokens for themselves alone.
+        resume_secret=[secret.get_secret_value() for secret in settings.resume_secrets]
+        or secrets.token_urlsafe(),
         notifiers={SLACK: notifier},
         directory=directory,
         surroundings=around,
@@ -248,8 +256,7 @@ async def _check_app_token(client: AsyncWebClient, settings: Settings) -> None:
 
     """
     token = settings.slack_app_token
-    serves = settings.purpose is not Purpose.TERMINAL
-    if not serves or settings.slack_mode is not SlackMode.SOCKET or token is None:
+    if not settings.purpose.serves or settings.slack_mode is not SlackMode.SOCKET or token is None:
         return
     with contextlib.suppress(TimeoutError, aiohttp.ClientError):
         try:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
 
 from slack_bolt.context.ack.async_ack import AsyncAck
 
@@ -18,15 +19,20 @@ from bot.replies import (
     slow_store,
     started,
 )
+from bot.rule_listing import rules_message, told_revoked, which_rule
 from engine import Answer, InvalidRunStateError, Origin, Run, RunEngine, RunStatus, Via
 from engine.errors import HoldshortError, RunNotFoundError, WrongDecisionError
 from engine.identity import Directory, Standing
 from engine.schema import digest_of
 from engine.store import RunFilter
 from engine.tickets import ResumeTicket
+from notifiers import Message
 
 _LISTED = 100
 _TWO_WORDS = 2
+
+
+Reply = str | Message
 
 
 class Commands:
@@ -40,10 +46,11 @@ class Commands:
         self._desk = desk
         self._engine: RunEngine = desk.engine
         self._directory = directory
-        self._verbs: dict[str, Callable[[Command, str], Awaitable[str]]] = {
+        self._verbs: dict[str, Callable[[Command, str], Awaitable[Reply]]] = {
             "answer": self._answer,
             "list": self._list,
             "show": self._show,
+            "rules": self._rules,
             "run": self._run,
             "help": self._help,
             "": self._help,
@@ -54,14 +61,14 @@ class Commands:
         attempt = self._desk.attempt(self._reply(command))
         reply = await attempt.soon()
         if reply is not None:
-            await ack(text=_text(reply, command), response_type="ephemeral")
+            await ack(**_shown(reply, command), response_type="ephemeral")
             return
         await ack()
         late = await attempt.at_last()
         text = slow_store() if late is None else _text(late, command)
         await self._desk.whispers.tell(command.place, text)
 
-    async def _reply(self, command: Command) -> str:
+    async def _reply(self, command: Command) -> Reply:
         word, rest = (*command.text.split(maxsplit=1), "", "")[:2]
         verb = self._verbs.get(word.lower())
         if verb is None:
@@ -126,6 +133,17 @@ class Commands:
         ending = await self._engine.ending(run)
         return show(Shown(run, notices, events, concerned, ending))
 
+    async def _rules(self, command: Command, rest: str) -> Reply:
+        verb, name = (*rest.split(maxsplit=1), "", "")[:2]
+        revoking, operator = self._engine.revoking, self._desk.operator
+        if not verb:
+            rules = await revoking.seen_by(command.actor, operator=operator)
+            return rules_message(rules, self._engine.surroundings.clock(), FOR_SLACK)
+        if verb.lower() != "revoke" or not name:
+            return which_rule()
+        rule = await revoking.revoke(name, command.actor, operator=operator)
+        return told_revoked(rule, command.actor, FOR_SLACK)
+
     async def _named(self, ref: str, run: Run) -> Sequence[ResumeTicket]:
         """Return the ticket that was named, or all open ones of the run that was."""
         try:
@@ -159,7 +177,14 @@ class Commands:
         return usage([agent.name for agent in self._engine.agents], unknown)
 
 
-def _text(reply: str | HoldshortError, command: Command) -> str:
+def _shown(reply: Reply | HoldshortError, command: Command) -> dict[str, Any]:
+    blocks = {"blocks": list(reply.blocks)} if isinstance(reply, Message) else {}
+    return {"text": _text(reply, command), **blocks}
+
+
+def _text(reply: Reply | HoldshortError, command: Command) -> str:
+    if isinstance(reply, Message):
+        return reply.text
     if isinstance(reply, HoldshortError):
         return refused(reply, FOR_SLACK, command.actor.id)
     return reply

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from bot.askable import REMEDY, unaskable
 from bot.bootstrap import load_agents
 from bot.doctor_findings import Finding, failure, ok, warning
 from bot.doctor_slack import check_slack
@@ -74,7 +75,8 @@ def _agents(settings: Settings) -> tuple[Sequence[Agent], list[Finding]]:
     names = ", ".join(agent.name for agent in agents)
     if not names:
         return (), [failure("agents", "HOLDSHORT_AGENTS leads to none", "name at least one")]
-    return agents, [ok("agents", f"loaded: {names}")]
+    silent = [failure("agents", line, REMEDY) for line in unaskable(agents)]
+    return agents, silent or [ok("agents", f"loaded: {names}")]
 
 
 def _rules(settings: Settings) -> list[Finding]:

@@ -1,6 +1,5 @@
 """What Slack says: whose token, which scopes, whose clock, which channel, and who people are."""
 
-import re
 from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
@@ -39,7 +38,6 @@ MOST_SOCKETS = 10
 _NOTED_SKEW_S = 10
 _TO_LOOK = frozenset({"channels:read", "groups:read"})
 """Only the examination wants these."""
-_CHANNEL = re.compile(r"[CGD][A-Z0-9]{2,}\Z")
 _REINSTALL = "put them into the app's OAuth & Permissions (or paste manifest.yml), and reinstall it"
 _NOT_PEOPLE = {
     Standing.GUEST: "is a guest, and guests are refused",
@@ -166,9 +164,6 @@ async def _channel(settings: Settings, client: AsyncWebClient) -> list[Finding]:
     if not name:
         text = "none set: cards go where a run was started, else to the owner's messages"
         return [ok("channel", text)]
-    if not _CHANNEL.match(name):
-        remedy = "set the channel's id (C...), from the foot of its details"
-        return [failure("channel", f"HOLDSHORT_SLACK_CHANNEL is {name!r}, no id", remedy)]
     said = await _ask(client.conversations_info(channel=name))
     if said.error:
         return [_unseen(name, said.error)]

@@ -37,7 +37,9 @@ async def _check_servers(address: RedisAddress, settings: Settings, clock: Clock
     from engine.stores.redis_checks import Wanted, examine  # noqa: PLC0415
     from engine.stores.redis_connection import open_writer  # noqa: PLC0415
 
-    wanted = Wanted(settings.durability is Durability.RELAXED, settings.store_id)
+    wanted = Wanted(
+        settings.durability is Durability.RELAXED, settings.store_id, settings.store_replicas
+    )
     client = open_writer(address)
     try:
         wrong = await examine(client, wanted, clock)

@@ -5,6 +5,7 @@ from typing import assert_never
 from engine.entries import CallOutcome
 from engine.events import (
     AnswerRefused,
+    ApprovalRemembered,
     ArgumentsEdited,
     CallDropped,
     CallFinished,
@@ -17,23 +18,29 @@ from engine.events import (
     CallWithheld,
     CancelRequested,
     Fact,
+    RememberDropped,
+    RememberWished,
     RunCancelled,
     RunFailed,
     RunStarted,
     RunSucceeded,
     TicketClosed,
+    TicketHeld,
     TicketOpened,
+    TicketReleased,
     VoteCast,
 )
 from engine.identity import Actor, ActorKind
 from engine.policy import Verdict
 from engine.redaction import mask
+from engine.remembered import LASTS, MAX_LIVE
 from engine.tickets import Answer, Deny, Resolution, Settle
 from notifiers.wording import short_digest
 
 _RunFact = RunStarted | CancelRequested | RunSucceeded | RunFailed | RunCancelled
 _JudgedFact = CallGated | CallTightened | CallRejected | CallDropped | CallNotAsked
 _TicketFact = TicketOpened | TicketClosed | VoteCast | ArgumentsEdited | AnswerRefused
+_HeldFact = TicketHeld | TicketReleased
 
 _VERDICTS = {
     Verdict.ALLOW: "is allowed",
@@ -70,6 +77,10 @@ def _tell(fact: Fact) -> str:
             return _tell_run(fact)
         case TicketOpened() | TicketClosed() | VoteCast() | ArgumentsEdited() | AnswerRefused():
             return _tell_ticket(fact)
+        case TicketHeld() | TicketReleased():
+            return _tell_held(fact)
+        case RememberWished() | RememberDropped() | ApprovalRemembered():
+            return _tell_remembered(fact)
         case CallGated() | CallTightened() | CallRejected() | CallDropped() | CallNotAsked():
             return _tell_judged(fact)
         case CallStarted() | CallFinished() | CallLost() | CallWithheld():
@@ -145,8 +156,35 @@ def _tell_ticket(fact: _TicketFact) -> str:
             assert_never(fact)
 
 
+def _tell_held(fact: _HeldFact) -> str:
+    match fact:
+        case TicketHeld():
+            return f"{fact.ref} is held back: too many others are open"
+        case TicketReleased():
+            return f"{fact.ref} is put to people now"
+        case _:
+            assert_never(fact)
+
+
+def _tell_remembered(fact: RememberWished | RememberDropped | ApprovalRemembered) -> str:
+    match fact:
+        case RememberWished():
+            return f"{tell_actor(fact.actor)} asks to remember it for {LASTS[fact.hours]}"
+        case RememberDropped():
+            return f"{tell_actor(fact.actor)} allows it once: it will not be remembered"
+        case ApprovalRemembered():
+            if not fact.kept:
+                return f"was not remembered: {MAX_LIVE} rules hold already"
+            return f"is remembered as the rule {fact.rule} until {fact.until:%Y-%m-%d %H:%M} UTC"
+        case _:
+            assert_never(fact)
+
+
 def _tell_judged(fact: _JudgedFact) -> str:
     match fact:
+        case CallGated(granted_by=people) if people:
+            whose = f"{' and '.join(people)}'s rule {fact.rule}"
+            return f"{fact.tool} is allowed by {whose} ({short_digest(fact.digest)})"
         case CallGated():
             by = f" by the rule {fact.rule}" if fact.rule else ""
             return f"{fact.tool} {_VERDICTS[fact.verdict]}{by} ({short_digest(fact.digest)})"

@@ -1,6 +1,7 @@
 """The rules of the house: the file that ``HOLDSHORT_RULES`` names, over every agent."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 from bot.settings import Settings, SettingsError
@@ -29,12 +30,15 @@ def house_rules(settings: Settings) -> RuleBook | None:
 
 
 def under_house_rules(agents: Iterable[Agent], settings: Settings) -> tuple[Agent, ...]:
-    """Return agents under the rules of the house besides their own.
+    """Return agents under the rules of the house besides their own, and its limit of open asks.
 
     Raises:
         ConfigurationError: as ``house_rules``; only where there is an agent.
 
     """
-    known = tuple(agents)
+    most = settings.max_open_asks_per_approver
+    known = tuple(
+        one if most is None else replace(one, max_open_asks_per_approver=most) for one in agents
+    )
     book = house_rules(settings) if known else None
     return known if book is None else tuple(agent.under(book) for agent in known)

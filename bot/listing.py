@@ -19,12 +19,14 @@ _MOST_LINES = 20
 _EVENTS = 5
 _WORDS = 300
 _RESULT = 2_000
+HELD = "held back"
 
 USAGE = (
     "*What I understand*",
     "`/holdshort list` what waits for you, and your runs",
     "`/holdshort show REF` how something stands",
     "`/holdshort answer REF your answer` answer a question",
+    "`/holdshort rules` approvals that are remembered; `/holdshort rules revoke ID` ends one",
     "`/holdshort run AGENT what to do` start a run",
     "`/holdshort help` this",
 )
@@ -88,6 +90,7 @@ def show(shown: Shown) -> str:
 
 def _waiting_line(run: Run, ticket: ResumeTicket) -> str:
     until = f" · until {wording.moment(ticket.deadline)}" if ticket.deadline else ""
+    until = f" · {HELD}" if ticket.held else until
     so_far = f" · {ticket.counted} of {ticket.needed} approved" if ticket.needed > 1 else ""
     return f"`{ticket.ref}` {wording.marked_name(run.agent)}: {_asked(ticket)}{so_far}{until}"
 
@@ -101,7 +104,9 @@ def _asked(ticket: ResumeTicket) -> str:
 def _run_line(run: Run) -> str:
     waits = tuple(dict.fromkeys(wording.deciders(ticket.approvers) for ticket in run.tickets))
     on = f" for {', and for '.join(waits)}" if waits else ""
-    return f"`{run.ref}` {wording.marked_name(run.agent)}: {run.status}{on}"
+    held = sum(ticket.held is not None for ticket in run.tickets)
+    back = f" · {held} {HELD}" if held else ""
+    return f"`{run.ref}` {wording.marked_name(run.agent)}: {run.status}{on}{back}"
 
 
 def _section(title: str, lines: Sequence[str]) -> str:
@@ -137,6 +142,8 @@ def _effect_lines(notice: TicketNotice) -> list[str]:
 def _state(notice: TicketNotice, ended: Resolution | None) -> str:
     if ended is None:
         until = f" until {wording.moment(notice.deadline)}" if notice.deadline else ""
+        if notice.held:
+            until = f" already; it is {HELD}, as too many others are open"
         votes = wording.votes(notice)
         return f"{wording.deciders(notice.approvers)} may decide{until}." + (votes and f" {votes}.")
     if ended.timed_out:

@@ -24,7 +24,7 @@ SCOPES = (
     "channels:read",
     "groups:read",
 )
-USAGE_HINT = "answer REF text, list, show REF, run AGENT text, help"
+USAGE_HINT = "answer REF text, list, show REF, rules, run AGENT text, help"
 
 _HEAD = """\
 # The Slack app, in Socket Mode; `holdshort manifest --url https://...` prints the HTTP form.

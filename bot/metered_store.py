@@ -1,18 +1,25 @@
-"""The store, and a count of what passes: every change of a run does."""
+"""The store, and a count of what passes: every change of a run does. Failed runs are logged."""
 
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 
+from bot.logs import get_log
 from bot.metrics import Meters
+from engine.berths import Berths
 from engine.cards import Card, CardKey, Receipt
 from engine.entries import Record
 from engine.errors import ClaimLostError, CommitConflictError, StoreUnavailableError
-from engine.events import RunEvent
+from engine.events import RunEvent, RunFailed
+from engine.gauges import Gauges
+from engine.guard import clip
 from engine.ids import ApprovalId, Ref, RunId
 from engine.runs import Run
-from engine.store import Change, Claim, Done, Found, Gauges, Loaded, Page, Parcel, RunFilter, Store
+from engine.store import Change, Claim, Done, Found, Loaded, Page, Parcel, RunFilter, Store
+
+_SHORT = 300
+_log = get_log(__name__)
 
 
 class MeteredStore:
@@ -24,7 +31,13 @@ class MeteredStore:
     def __init__(self, inner: Store, meters: Meters) -> None:
         """Take the store and the meters."""
         self.inner = inner
+        self.rules = inner.rules
         self._meters = meters
+
+    @property
+    def berths(self) -> Berths:
+        """Pass on."""
+        return self.inner.berths
 
     async def commit(self, change: Change, claim: Claim | None = None) -> Done:
         """Pass on, and count what it did."""
@@ -40,6 +53,7 @@ class MeteredStore:
             raise
         if not done.replayed:
             commits.made(change, time.perf_counter() - begun)
+        _tell_failure(change)
         return done
 
     async def load(
@@ -170,3 +184,12 @@ class MeteredStore:
         except StoreUnavailableError:
             self._meters.commits.errors.inc()
             raise
+
+
+def _tell_failure(change: Change) -> None:
+    """Log that a run failed, also where the commit's first answer was lost."""
+    for event in change.events:
+        if isinstance(event.fact, RunFailed):
+            run, fact = change.run, event.fact
+            why = clip(" ".join(fact.message.split()), _SHORT)
+            _log.warning("run failed", run=run.ref, agent=run.agent, code=fact.code, why=why)

@@ -11,9 +11,10 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from engine.gauges import Gauges
 from engine.ids import Report
 from engine.runs import RunStatus
-from engine.store import Change, Gauges
+from engine.store import Change
 from engine.tickets import Resolution, ResumeTicket
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
@@ -182,6 +183,9 @@ def _read(now: Gauges) -> Iterator[Metric]:
     waited = (now.now - now.waiting_since).total_seconds() if now.waiting_since else 0.0
     yield GaugeMetricFamily(
         "holdshort_oldest_wait_seconds", "How long the longest parked run has waited", value=waited
+    )
+    yield GaugeMetricFamily(
+        "holdshort_asks_held", "Asks held back, as too many are open", value=now.held
     )
     cards = GaugeMetricFamily(
         "holdshort_cards", "Cards that do not show yet what they should", labels=["state"]

@@ -1,5 +1,6 @@
 """The forms: a reason, an answer, an edit, a review page by page. Who submits is judged, not who opened."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -27,6 +28,7 @@ from notifiers import (
     pages,
     read_inputs,
     read_meta,
+    read_wish,
     review_form,
 )
 
@@ -67,13 +69,16 @@ class Forms:
         notice = await self._desk.look(meta.token.get_secret_value()).soon()
         place = _place(form, meta)
         closed = why_closed(notice) if isinstance(notice, TicketNotice) else notice
-        if closed is not None or notice is None:
+        if closed is not None or not isinstance(notice, TicketNotice):
             await ack()
             await self._desk.tell(place, closed)
-        elif isinstance(notice, TicketNotice) and meta.page < pages(notice):
-            await ack(response_action="update", view=_next_page(notice, meta))
-        else:
+            return
+        # Arguments may be large: laid out in a thread, they hold up nobody else.
+        view = await asyncio.to_thread(_next_page, notice, meta)
+        if view is None:
             await self._approve(form, meta, ack)
+        else:
+            await ack(response_action="update", view=view)
 
     async def edit(self, form: Submission, ack: AsyncAck) -> None:
         """Record an Allow of the arguments as they were edited."""
@@ -87,6 +92,25 @@ class Forms:
             return
         await ack()
         await self._desk.tell(_place(form, meta), _recorded(outcome))
+
+    async def remember(self, form: Submission, ack: AsyncAck) -> None:
+        """Record an Allow that is to settle like calls."""
+        meta = await self._meta(form, ack)
+        if meta is None:
+            return
+        outcome = await self._desk.attempt(self._remembered(form, meta)).soon()
+        again = _again(outcome)
+        if again:
+            await ack(response_action="errors", errors={names.REMEMBER_HOURS: again})
+            return
+        await ack()
+        await self._desk.tell(_place(form, meta), outcome)
+
+    async def _remembered(self, form: Submission, meta: FormMeta) -> Recorded:
+        token = meta.token.get_secret_value()
+        editing = await self._desk.engine.answers.editing(token, Via.SLACK)
+        decision = Allow(remember=read_wish(editing.notice, form.typed))
+        return await self._desk.record(token, decision, form.actor)
 
     async def _edited(self, form: Submission, meta: FormMeta) -> Recorded | Mistakes:
         token = meta.token.get_secret_value()
@@ -149,7 +173,10 @@ def _recorded(outcome: Outcome | Mistakes | None) -> Outcome | None:
     return outcome.error if isinstance(outcome, Mistakes) else outcome
 
 
-def _next_page(notice: TicketNotice, meta: FormMeta) -> dict[str, object]:
+def _next_page(notice: TicketNotice, meta: FormMeta) -> dict[str, object] | None:
+    """Return the next page; None after the last one."""
+    if meta.page >= pages(notice):
+        return None
     # With the token of the first page: should the arguments change between two pages, then what
     # was read is not what would run, and the engine refuses the token as superseded.
     first = notice.model_copy(update={"token": meta.token})

@@ -41,4 +41,4 @@ async def _check(agent: Agent, directory: Directory) -> None:
             _log.warning("a group of approvers is empty", agent=agent.name, group=group.id)
     for person in who.people:
         if is_email(person) and await directory.find(person) is None:
-            _log.warning("an approver's address is nobody's", agent=agent.name)
+            _log.warning("an approver's address is nobody's", agent=agent.name, address=person)

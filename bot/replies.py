@@ -147,7 +147,7 @@ def told(outcome: Recorded | HoldshortError, words: Words, reader: str = "") -> 
 
 def recorded(outcome: Recorded) -> str:
     """Return what a person is told whose answer is recorded."""
-    said = f"Recorded: {outcome.resolution.word} ({outcome.ref})."
+    said = f"Recorded: {outcome.resolution.word} ({outcome.ref}).{wording.wish(outcome.wished)}"
     if outcome.missing:
         others = "one more" if outcome.missing == 1 else f"{outcome.missing} more"
         return f"{said} {outcome.votes} of {outcome.needed}; waiting for {others}."

@@ -147,6 +147,7 @@ class Bot:
             Whispers(slack.client, slack.session),
             self._tasks,
             self._limits.patience,
+            self.runtime.settings.operator,
         )
         return make_app(slack, desk, self._tasks)
 

@@ -6,6 +6,7 @@ import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Self
 from urllib.parse import urlsplit
@@ -13,16 +14,26 @@ from urllib.parse import urlsplit
 from platformdirs import user_data_path
 from pydantic import (
     AfterValidator,
+    BeforeValidator,
     Field,
     SecretStr,
     ValidationError,
+    ValidationInfo,
     field_validator,
     model_validator,
 )
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from bot.addresses import check_address, check_host, check_port, check_text, is_loopback
+from bot.addresses import (
+    check_address,
+    check_channel,
+    check_host,
+    check_port,
+    check_text,
+    is_loopback,
+)
+from bot.counts import Few, Limit, Threads
 from bot.store_url import Place, read_store_url
 from engine.errors import ConfigurationError
 from engine.stores.redis_address import RedisAddress
@@ -40,7 +51,12 @@ class Purpose(StrEnum):
     """Serve, with the agents handed over in code."""
     TERMINAL = "terminal"
     LOOK = "look"
-    """Look at files alone: nothing need be set."""
+    """Look at what is there, and change nothing: nothing need be set."""
+
+    @property
+    def serves(self) -> bool:
+        """Tell whether Slack is served."""
+        return self in {Purpose.SERVE, Purpose.EMBED}
 
 
 class SlackMode(StrEnum):
@@ -172,19 +188,23 @@ class Settings(BaseSettings):
     slack_signing_secret: tuple[Secret, ...] = ()
     slack_app_token: Secret | None = None
     slack_mode: SlackMode = SlackMode.HTTP
-    slack_api_url: str = SLACK_API
-    slack_channel: str = ""
+    slack_api_url: Annotated[str, AfterValidator(partial(check_address, example=SLACK_API))] = (
+        SLACK_API
+    )
+    slack_channel: Annotated[str, AfterValidator(check_channel)] = ""
     store_url: str = Field("", repr=False)
     """It may hold a password."""
     store_id: str = ""
-    store_replicas: int = 0
+    store_replicas: Few = 0
     durability: Durability = Durability.STRICT
     resume_secrets: tuple[Secret, ...] = ()
     agents: tuple[str, ...] = ()
     rules: str = ""
-    host: str = "127.0.0.1"
-    port: int = 8787
+    tool_threads: Threads = 64
+    host: Annotated[str, AfterValidator(check_host)] = "127.0.0.1"
+    port: Annotated[int, BeforeValidator(check_port)] = 8787
     operator: str = ""
+    max_open_asks_per_approver: Limit | None = None
 
     @classmethod
     def settings_customise_sources(
@@ -240,26 +260,13 @@ class Settings(BaseSettings):
     def _is_an_app_token(cls, token: SecretStr | None) -> SecretStr | None:
         return _right_kind(token, wrong=("xox",), want="an app-level token (xapp-...)")
 
-    @field_validator("slack_mode", mode="before")
+    @field_validator("slack_mode", "durability", mode="before")
     @classmethod
-    def _known_mode(cls, mode: object) -> object:
-        if str(mode) not in list(SlackMode):
-            raise ValueError("must be http or socket")
-        return mode
-
-    @field_validator("durability", mode="before")
-    @classmethod
-    def _known_durability(cls, durability: object) -> object:
-        if str(durability) not in list(Durability):
-            raise ValueError("must be strict or relaxed")
-        return durability
-
-    @field_validator("store_replicas", mode="before")
-    @classmethod
-    def _is_a_few(cls, replicas: object) -> object:
-        if not re.fullmatch(r"\d", str(replicas)):
-            raise ValueError("must be a number from 0 to 9")
-        return replicas
+    def _is_a_word_of_it(cls, word: object, info: ValidationInfo) -> object:
+        words: type[StrEnum] = SlackMode if info.field_name == "slack_mode" else Durability
+        if str(word) not in list(words):
+            raise ValueError(f"must be {' or '.join(words)}")
+        return word
 
     @field_validator("resume_secrets")
     @classmethod
@@ -277,16 +284,6 @@ class Settings(BaseSettings):
             read_store_url(url)
         return url
 
-    @field_validator("slack_api_url")
-    @classmethod
-    def _is_an_address(cls, url: str) -> str:
-        return check_address(url, SLACK_API)
-
-    @field_validator("host")
-    @classmethod
-    def _is_a_host(cls, host: str) -> str:
-        return check_host(host)
-
     @field_validator("agents")
     @classmethod
     def _named_as_module_and_attribute(cls, agents: tuple[str, ...]) -> tuple[str, ...]:
@@ -294,11 +291,6 @@ class Settings(BaseSettings):
             if not re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", agent):
                 raise ValueError(f"names {agent!r}: write module:attribute")
         return agents
-
-    @field_validator("port", mode="before")
-    @classmethod
-    def _is_a_port(cls, port: object) -> object:
-        return check_port(port)
 
     @model_validator(mode="after")
     def _one_secret_one_purpose(self) -> Self:

@@ -121,6 +121,7 @@ def _listen(app: AsyncApp, guard: Guard, slack: SlackSide, desk: Desk) -> None:
 
 def _presses(buttons: Buttons) -> Iterator[tuple[Name, Handler[Press]]]:
     yield names.APPROVE, buttons.approve
+    yield names.APPROVE_ONCE, buttons.approve_once
     yield names.APPROVE_ALL, buttons.approve_all
     yield names.DENY, buttons.deny
     yield names.DECLINE, buttons.deny
@@ -128,6 +129,8 @@ def _presses(buttons: Buttons) -> Iterator[tuple[Name, Handler[Press]]]:
     yield names.ANSWER, buttons.answer
     yield names.REVIEW, buttons.review
     yield names.EDIT, buttons.edit
+    yield names.REMEMBER, buttons.remember
+    yield names.REVOKE, buttons.revoke
     yield _ANYTHING, buttons.unknown
 
 
@@ -136,6 +139,7 @@ def _submissions(forms: Forms) -> Iterator[tuple[Name, Handler[Submission]]]:
     yield names.ANSWER_FORM, forms.answer
     yield names.REVIEW_FORM, forms.review
     yield names.EDIT_FORM, forms.edit
+    yield names.REMEMBER_FORM, forms.remember
     yield _ANYTHING, forms.unknown
 
 

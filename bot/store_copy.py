@@ -32,6 +32,7 @@ class Copied:
         runs: How many were copied now.
         waiting: How many of these wait for an answer.
         known: How many were there already, as they are here.
+        rules: How many remembered rules were copied or there already.
         unreadable: A line for each that cannot be read, and was not copied.
 
     """
@@ -39,6 +40,7 @@ class Copied:
     runs: int = 0
     waiting: int = 0
     known: int = 0
+    rules: int = 0
     unreadable: tuple[str, ...] = ()
 
 
@@ -62,7 +64,22 @@ async def copy_runs(source: Store, target: Store, tell: Tell) -> Copied:
         except (StoreError, ResumeError) as error:
             raise CopyStoppedError(f"stopped at run {run}: {error}") from error
         tell(done, len(runs))
-    return copied
+    return replace(copied, rules=await _copy_rules(source, target))
+
+
+async def _copy_rules(source: Store, target: Store) -> int:
+    """Copy the remembered rules; whatever was revoked in either store is revoked in the target."""
+    rules = await source.rules.listed()
+    for rule in rules:
+        await target.rules.keep(rule)
+        if rule.revoked is not None:
+            await target.rules.revoke(rule.id, rule.revoked)
+    there = {rule.id: rule for rule in await target.rules.listed()}
+    for rule in rules:
+        arrived = there.get(rule.id)
+        if arrived is None or arrived.model_copy(update={"revoked": rule.revoked}) != rule:
+            raise CopyStoppedError(f"the remembered rule {rule.id} did not arrive as it was")
+    return len(rules)
 
 
 async def _refuse_served(source: Store) -> None:

@@ -13,6 +13,7 @@ from engine.errors import (
 from engine.identity import Actor, Approvers, StandIn, Via, Vote
 from engine.lifecycle.answer import Recorded, validate_resume
 from engine.policy import PolicyContext, Verdict
+from engine.remembered import RememberedRule, RememberRefusedError, Wish
 from engine.rules import Rule, RuleBook
 from engine.runs import Origin, Replay, Run, RunStatus
 from engine.tickets import (
@@ -46,6 +47,8 @@ __all__ = [
     "Origin",
     "PolicyContext",
     "Recorded",
+    "RememberRefusedError",
+    "RememberedRule",
     "Replay",
     "ResumeCommand",
     "ResumeTicket",
@@ -63,6 +66,7 @@ __all__ = [
     "Verdict",
     "Via",
     "Vote",
+    "Wish",
     "ask_human",
     "create_resume_token",
     "validate_resume",

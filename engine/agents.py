@@ -20,6 +20,8 @@ DEFAULT_TOOL_TIMEOUT = timedelta(minutes=10)
 DEFAULT_MAX_STEPS = 50
 DEFAULT_DENY_LIMIT = 2
 DEFAULT_TOOL_DENY_LIMIT = 5
+DEFAULT_MAX_OPEN_ASKS = 20
+DEFAULT_MAX_OPEN_ASKS_PER_APPROVER = 50
 MAX_NAME = 64
 
 
@@ -141,6 +143,10 @@ class Agent:
         deny_limit: A call (tool and arguments) that people denied this often in a run is not asked
             again: it is blocked, and the model told so. Silence counts. None: without end.
         tool_deny_limit: The same for all calls of one tool together.
+        max_open_asks: How many asks of this agent may be open at once, in all its runs; further ones
+            are held back, and put to people as these are answered. None: any number.
+        max_open_asks_per_approver: The same for whoever is asked: an ask of this agent is held back
+            while a person, group or channel that it is put to has this many open, of any agents.
         notify: Name of the notifier; may be left out where the engine has just one.
         options: Per tool name, how it is run.
 
@@ -165,6 +171,8 @@ class Agent:
     max_steps: int = DEFAULT_MAX_STEPS
     deny_limit: int | None = DEFAULT_DENY_LIMIT
     tool_deny_limit: int | None = DEFAULT_TOOL_DENY_LIMIT
+    max_open_asks: int | None = DEFAULT_MAX_OPEN_ASKS
+    max_open_asks_per_approver: int | None = DEFAULT_MAX_OPEN_ASKS_PER_APPROVER
 
     def __post_init__(self) -> None:
         """Check everything that can be known before a run."""
@@ -315,6 +323,11 @@ def _check_limits(agent: Agent) -> None:
         if limit is not None and limit < 1:
             raise InvalidAgentDefinitionError(
                 f"agent {agent.name!r}: a deny limit is at least 1, or None for no limit"
+            )
+    for most in (agent.max_open_asks, agent.max_open_asks_per_approver):
+        if most is not None and most < 1:
+            raise InvalidAgentDefinitionError(
+                f"agent {agent.name!r}: a limit of open asks is at least 1, or None for no limit"
             )
     if agent.asks not in get_args(Asks):
         raise InvalidAgentDefinitionError(

@@ -29,6 +29,14 @@ from engine.lifecycle.edit import Edit, arguments_of
 from engine.lifecycle.propose import permission_digest
 from engine.lifecycle.refuse import note_refusal
 from engine.notices import NoticeWriter
+from engine.remembered import (
+    MAX_LIVE,
+    RememberFault,
+    RememberRefusedError,
+    Term,
+    Wish,
+    terms_of,
+)
 from engine.runs import Run
 from engine.schema import Json, digest_of
 from engine.store import Loaded, Store
@@ -168,13 +176,26 @@ class Answers:
             await self._keep_attempt(loaded.run, command, error.refusal)
             raise
         if isinstance(decision, Allow):
-            await self._arguments(ticket)
+            arguments = await self._arguments(ticket)
             if decision.arguments is not None:
                 edit = await self._check.check(loaded.run, ticket, decision.arguments)
                 judgement = Judgement(command, claimant, edit)
+            elif decision.remember is not None:
+                terms = await self._terms(loaded.run, ticket, arguments, decision.remember)
+                judgement = Judgement(command, claimant, terms=terms)
         change, told = answer(loaded.run, judgement, moment, key)
         done = await self._store.commit(change)
         return Recorded.model_validate_json(done.outcome) if done.outcome is not None else told
+
+    async def _terms(
+        self, run: Run, ticket: ResumeTicket, arguments: str, wish: Wish
+    ) -> tuple[Term, ...]:
+        """Return what a rule would want of calls like this one; refuse where there is no room."""
+        secret = ticket.declared.secrets
+        terms = terms_of(json.loads(arguments), secret, wish.loose, ticket.approval)
+        if len(await self._store.rules.live(run.agent, run.owner)) >= MAX_LIVE:
+            raise RememberRefusedError(RememberFault.FULL)
+        return terms
 
     async def _arguments(self, ticket: ResumeTicket) -> str:
         """Return a call's stored arguments; refuse if they are not those that were shown."""

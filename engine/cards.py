@@ -11,6 +11,7 @@ from engine.entries import CallOutcome
 from engine.fields import Field
 from engine.identity import Approvers, Via, Vote
 from engine.ids import ApprovalId, PersonId, Ref, RunId
+from engine.remembered import Wished
 from engine.runs import Origin, RunStatus
 from engine.schema import Frozen, Json
 from engine.tickets import UNDECLARED, AwaitTarget, Declared, Edited, Resolution
@@ -27,6 +28,10 @@ class Role(StrEnum):
     """Tells the owner how a ticket ended."""
     OUTCOME = "outcome"
     """Tells the owner how the run ended."""
+    HELD = "held"
+    """Tells, where the approvers are, that asks wait as too many are open."""
+    HELD_OWNER = "held_owner"
+    """Tells the owner the same."""
 
 
 SHARE = "+"
@@ -119,7 +124,8 @@ class TicketNotice(Frozen):
     secret, or is marked as one, is in none of the texts; ``hidden`` and ``masked`` point at the
     arguments from which it was taken, as ``redaction.Redacted`` does. ``fields`` are what may be
     edited; None where nothing may. Of edited arguments ``original`` are the model's own, and
-    ``altered`` points at the arguments whose change cannot be seen, as they are secret.
+    ``altered`` points at the arguments whose change cannot be seen, as they are secret. ``wished``
+    is what is remembered if this is allowed.
     """
 
     kind: Literal["ticket"] = "ticket"
@@ -138,6 +144,7 @@ class TicketNotice(Frozen):
     original: Original | None = None
     altered: tuple[str, ...] = ()
     edited: Edited | None = None
+    wished: Wished | None = None
     declared: Declared = UNDECLARED
     says: str = ""
     owner: PersonId
@@ -145,6 +152,7 @@ class TicketNotice(Frozen):
     approvers: Approvers
     origin: Origin
     deadline: datetime | None
+    held: bool = False
     digest: str
     votes: tuple[Vote, ...] = ()
     needed: int = 1
@@ -218,9 +226,38 @@ class OutcomeNotice(Frozen):
     text: str
 
 
+class HeldNotice(Frozen):
+    """That asks of an agent wait, as too many are open: said once, until none waits any more.
+
+    Attributes:
+        full: Of which there are too many: the agent's asks, or those of approvers, who are named
+            in ``approvers``.
+        opened: How many asks are open there.
+        waiting: How many of the agent's wait, at the moment ``at``.
+
+    """
+
+    kind: Literal["held"] = "held"
+    role: Role
+    idempotency: str
+    run: RunId
+    run_ref: Ref
+    agent: str
+    owner: PersonId
+    origin: Origin
+    approvers: Approvers
+    requester: PersonId
+    full: Literal["agent", "approver"]
+    opened: int
+    waiting: int
+    at: datetime
+
+
 Asked = TicketNotice | BatchNotice
 """What is told of one ticket, or of several that share a card."""
-Notice = Annotated[TicketNotice | BatchNotice | OutcomeNotice, pydantic.Field(discriminator="kind")]
+Notice = Annotated[
+    TicketNotice | BatchNotice | OutcomeNotice | HeldNotice, pydantic.Field(discriminator="kind")
+]
 
 
 class Notifier(Protocol):

@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -26,9 +27,20 @@ from engine.identity import (
 from engine.ids import PersonId
 from engine.policy import PolicyContext
 from engine.runs import Run
+from engine.threads import Seat, ToolThreads
 from engine.tickets import ResumeTicket
 
 ON_CALL_TIMEOUT_S = 3.0
+ON_CALL_THREADS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is to be decided, and by whom: of a ticket, or of a call that is like one."""
+
+    approvers: Approvers
+    requester: PersonId
+    tool: str
 
 
 class Deciders:
@@ -38,9 +50,20 @@ class Deciders:
         """Take who can tell who people are, and the agents, whose on-call functions are asked."""
         self._directory = directory
         self._agents = agents
+        self._threads = ToolThreads(ON_CALL_THREADS)
 
     async def look(self, run: Run, ticket: ResumeTicket, actor: Actor, now: datetime) -> Claimant:
         """Return what is known of an actor who wants to decide a ticket.
+
+        Raises:
+            DirectoryUnavailableError, ConfigurationError: as for ``look_at``.
+
+        """
+        asked = Question(ticket.approvers, ticket.requester, ticket.target.tool)
+        return await self.look_at(run, asked, actor, now)
+
+    async def look_at(self, run: Run, asked: Question, actor: Actor, now: datetime) -> Claimant:
+        """Return what is known of an actor who is to decide something of a run.
 
         Raises:
             DirectoryUnavailableError: it could not be found out.
@@ -48,18 +71,18 @@ class Deciders:
             UnknownAgentError: whoever is on call is known only to an agent that is not loaded.
 
         """
-        who = ticket.approvers
+        who = asked.approvers
         person = await self._directory.describe(actor)
         if actor.kind is not ActorKind.HUMAN or not stands(who, person):
             return Claimant(actor, person, seat=None, requested=False)
-        requester = await self._somebody(ticket.requester) if who.four_eyes else None
+        requester = await self._somebody(asked.requester) if who.four_eyes else None
         requested = _same(requester, actor.id, person)
-        roll = _Roll(self._directory, self._agents, run, ticket)
+        roll = _Roll(self._directory, self._agents, self._threads, run, asked)
         seat = person.id if await roll.names(person.ids) else None
         for one in who.stand_ins:
             if seat is None and now <= one.until and await self._is(one.by, person):
                 # An owner decides what they started themselves; no other decides their own for them.
-                if who.people == (run.owner,) and await self._started(ticket, actor, person):
+                if who.people == (run.owner,) and await self._started(asked, actor, person):
                     continue
                 seat = await self._seat_of(one, roll, requester)
         return Claimant(actor, person, seat, requested)
@@ -80,11 +103,15 @@ class Deciders:
 
     async def may(self, run: Run, ticket: ResumeTicket, actor: Actor, now: datetime) -> bool:
         """Tell whether someone could decide a ticket now; False too where nobody can say."""
+        asked = Question(ticket.approvers, ticket.requester, ticket.target.tool)
+        return await self.seat(run, asked, actor, now) is not None
+
+    async def seat(self, run: Run, asked: Question, actor: Actor, now: datetime) -> PersonId | None:
+        """Return whose vote someone could give now; None where they could not, or nobody can say."""
         try:
-            judge(ticket.approvers, await self.look(run, ticket, actor, now))
+            return judge(asked.approvers, await self.look_at(run, asked, actor, now))
         except (NotAllowedError, DirectoryUnavailableError, ConfigurationError):
-            return False
-        return True
+            return None
 
     async def _names(self, run: Run, ticket: ResumeTicket, actor: Actor, now: datetime) -> bool:
         if actor.id in ticket.approvers.people:
@@ -101,8 +128,8 @@ class Deciders:
             return None
         return absent.id
 
-    async def _started(self, ticket: ResumeTicket, actor: Actor, person: Person) -> bool:
-        return _same(await self._somebody(ticket.requester), actor.id, person)
+    async def _started(self, asked: Question, actor: Actor, person: Person) -> bool:
+        return _same(await self._somebody(asked.requester), actor.id, person)
 
     async def _is(self, name: PersonId, person: Person) -> bool:
         if name in person.ids:
@@ -125,18 +152,19 @@ def _same(requester: Person | None, name: PersonId, person: Person) -> bool:
 
 @dataclass(slots=True)
 class _Roll:
-    """Everyone whom one ticket's approvers name; each source is asked once, and only if needed."""
+    """Everyone whom one question's approvers name; each source is asked once, and only if needed."""
 
     directory: Directory
     agents: AgentRegistry
+    threads: ToolThreads
     run: Run
-    ticket: ResumeTicket
+    asked: Question
     on_call: frozenset[PersonId] | None = None
     addresses: dict[PersonId, PersonId | None] = field(default_factory=dict)
 
     @property
     def who(self) -> Approvers:
-        return self.ticket.approvers
+        return self.asked.approvers
 
     async def names(self, ids: Collection[PersonId]) -> bool:
         """Tell whether one of these ids is named, directly or by a group."""
@@ -178,7 +206,7 @@ class _Roll:
         facts = PolicyContext(
             run=self.run.id,
             agent=self.run.agent,
-            tool=self.ticket.target.tool,
+            tool=self.asked.tool,
             owner=self.run.owner,
             requester=self.run.requester,
             context=self.run.context,
@@ -187,8 +215,11 @@ class _Roll:
             if inspect.iscoroutinefunction(on_call):
                 named = await on_call(facts)
             else:
-                # It may ask another system and block; the loop must not.
-                named = await asyncio.to_thread(on_call, facts)
+                # It may ask another system and block; the loop must not, nor its own few threads,
+                # which look up the names of hosts.
+                with self.threads.under(Seat("an on-call function")):
+                    asked = self.threads.submit(copy_context().run, on_call, facts)
+                named = await asyncio.wrap_future(asked)
             if inspect.isawaitable(named):
                 named = await named
             return _people(named)

@@ -32,13 +32,16 @@ from engine.lifecycle.edit import Edit
 from engine.lifecycle.end import cancel
 from engine.lifecycle.start import Started, StartRequest, start
 from engine.notices import NoticeWriter
+from engine.revoking import Revoking
 from engine.rules import Rule, tightening
 from engine.runs import Origin, Run, RunStatus
 from engine.schema import Json
+from engine.settling import Settling
 from engine.store import Page, RunFilter, Store
 from engine.sweeper import Sweeper
 from engine.tickets import Decision, ResumeTicket
 from engine.tokens import KeyRing
+from engine.usher import Usher
 
 if TYPE_CHECKING:
     from engine.executor import Executor
@@ -95,7 +98,9 @@ class RunEngine:
             self._writer,
             self._surroundings,
         )
+        self.revoking = Revoking(store, self.deciders, self._surroundings)
         self.sweeper = Sweeper(store, self._surroundings)
+        self.usher = Usher(store, self.agents, self._surroundings)
         self.courier = Courier(store, self._notifiers, self._writer, self._surroundings)
 
     @property
@@ -279,16 +284,18 @@ class RunEngine:
         from engine.worker import Worker  # noqa: PLC0415
 
         if self._executor is None:
-            self._executor = Executor(self._store, self.agents, self._surroundings)
+            settling = Settling(self._store.rules, self.deciders, self._surroundings)
+            self._executor = Executor(self._store, self.agents, settling, self._surroundings)
         return Worker(self._store, self._executor, self._surroundings, options)
 
     async def tick(self) -> None:
-        """Run each loop once: time out tickets, advance ready runs, deliver due cards."""
+        """Run each loop once: time out tickets, advance runs, release asks, deliver due cards."""
         from engine.worker import WorkerOptions  # noqa: PLC0415 - as in ``worker``
 
         await self.sweeper.sweep()
         name = self._surroundings.ids.new("tick")
         await self.worker(WorkerOptions(name=name, lease=TICK_LEASE)).drain_ready()
+        await self.usher.release()
         await self.courier.deliver()
 
     async def _start(self, request: StartRequest) -> Started:

@@ -16,22 +16,21 @@ HoldshortError
 │   │   └── AlreadyVotedError
 │   ├── TicketMismatchError
 │   ├── TicketExpiredError         also an InvalidResumeTokenError
-│   ├── WrongDecisionError
+│   ├── WrongDecisionError, TooEarlyError
 │   ├── InvalidAnswerError
-│   │   └── InvalidArgumentsError
-│   ├── EditRefusedError
-│   ├── NotAllowedError
-│   ├── TooEarlyError
+│   │   ├── InvalidArgumentsError
+│   │   └── RememberRefusedError   in engine/remembered.py
+│   ├── EditRefusedError, NotAllowedError
 │   └── IdempotencyConflictError
 ├── ToolCallError                   tell the model; the run goes on
+│   └── ToolHangsError             and look at the tool
 ├── ModelRequestError               retry the step, or fail the run
 ├── StoreError                      retry, or give way
 │   ├── StoreUnavailableError
 │   ├── StoreUnconfirmedError      do not build on it yet; ask again under the same commit id
-│   ├── CommitConflictError
-│   ├── ClaimLostError
-│   ├── DeadlinePassedError
-│   ├── DeadlineNotReachedError
+│   ├── CommitConflictError, ClaimLostError
+│   ├── DeadlinePassedError, DeadlineNotReachedError
+│   ├── NoBerthError
 │   ├── RefTakenError
 │   ├── RunClaimedError            stop the processes that serve this store
 │   └── UndecodableRecordError
@@ -311,6 +310,10 @@ class ToolCallError(HoldshortError):
     """A tool call that cannot run as asked; the model is told and may try again."""
 
 
+class ToolHangsError(ToolCallError):
+    """A tool goes on beyond its time, and cannot be stopped: it keeps its thread."""
+
+
 class ModelRequestError(HoldshortError):
     """The model could not be asked. ``retryable`` tells whether asking again may help."""
 
@@ -349,6 +352,10 @@ class DeadlinePassedError(StoreError):
 
 class DeadlineNotReachedError(StoreError):
     """The change is only allowed from a moment that has not come (by the store's clock)."""
+
+
+class NoBerthError(StoreError):
+    """A change asks for more than may be open now: hold the rest back, and commit again."""
 
 
 class RefTakenError(StoreError):

@@ -24,7 +24,10 @@ class RunStarted(Frozen):
 
 
 class CallGated(Frozen):
-    """A call was proposed by the model and judged, by a rule if one is named."""
+    """A call was proposed by the model and judged, by a rule if one is named.
+
+    ``granted_by`` are the people whose remembered approval that rule is, if it is one.
+    """
 
     kind: Literal["call_gated"] = "call_gated"
     call: CallId
@@ -32,6 +35,7 @@ class CallGated(Frozen):
     digest: str
     verdict: Verdict
     rule: str = ""
+    granted_by: tuple[PersonId, ...] = ()
 
 
 class CallTightened(Frozen):
@@ -83,6 +87,26 @@ class TicketOpened(Frozen):
     deadline: datetime | None
 
 
+class TicketHeld(Frozen):
+    """A ticket is not asked yet: so many others are open of what it counts for (``full``)."""
+
+    kind: Literal["ticket_held"] = "ticket_held"
+    approval: ApprovalId
+    ref: Ref
+    call: CallId
+    full: tuple[str, ...] = ()
+
+
+class TicketReleased(Frozen):
+    """A ticket that was held back is asked from here on."""
+
+    kind: Literal["ticket_released"] = "ticket_released"
+    approval: ApprovalId
+    ref: Ref
+    call: CallId
+    deadline: datetime
+
+
 class VoteCast(Frozen):
     """Somebody allowed a call that takes several: so many have by now, so many are needed."""
 
@@ -107,6 +131,41 @@ class ArgumentsEdited(Frozen):
     before: str
     after: str
     voided: int = 0
+
+
+class RememberWished(Frozen):
+    """Somebody allowed a call and asked that like calls be settled by it, for so many hours.
+
+    ``loose`` are the arguments that may be anything in these.
+    """
+
+    kind: Literal["remember_wished"] = "remember_wished"
+    approval: ApprovalId
+    call: CallId
+    actor: Actor
+    hours: int
+    loose: tuple[str, ...] = ()
+    conversation: bool = False
+
+
+class RememberDropped(Frozen):
+    """Somebody allowed a call alone: what others wished to be remembered of it will not be."""
+
+    kind: Literal["remember_dropped"] = "remember_dropped"
+    approval: ApprovalId
+    call: CallId
+    actor: Actor
+
+
+class ApprovalRemembered(Frozen):
+    """From here on a rule settles calls like this one; ``kept`` is false where there were too many."""
+
+    kind: Literal["approval_remembered"] = "approval_remembered"
+    approval: ApprovalId
+    call: CallId
+    rule: str
+    until: datetime
+    kept: bool = True
 
 
 class AnswerRefused(Frozen):
@@ -207,8 +266,13 @@ Fact = Annotated[
     | CallDropped
     | CallNotAsked
     | TicketOpened
+    | TicketHeld
+    | TicketReleased
     | VoteCast
     | ArgumentsEdited
+    | RememberWished
+    | RememberDropped
+    | ApprovalRemembered
     | AnswerRefused
     | TicketClosed
     | CallStarted

@@ -5,6 +5,7 @@ import contextlib
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
+from engine.admission import Admission
 from engine.agents import Agent, AgentRegistry
 from engine.entries import CallResult, read_entries
 from engine.errors import (
@@ -13,8 +14,10 @@ from engine.errors import (
     ConfigurationError,
     ModelRequestError,
     StoreUnconfirmedError,
+    ToolHangsError,
     UndecodableRecordError,
 )
+from engine.events import ApprovalRemembered
 from engine.gate import Gate, LastLook, question_in, rule_books
 from engine.guard import describe_error
 from engine.ids import CallId, Moment, Surroundings
@@ -40,8 +43,11 @@ from engine.lifecycle.propose import (
     proceed,
     propose,
 )
+from engine.lifecycle.remember import rule_of
 from engine.model import ModelQuestion, ModelReply, ask_model, without_calls
+from engine.policy import Verdict
 from engine.runs import CallState, Failure, Run, RunStatus, ToolCall, Usage
+from engine.settling import Settling
 from engine.store import Change, Claim, Store
 from engine.tools import Ending, Toolbox, ToolShelf
 
@@ -61,12 +67,20 @@ class Advanced(StrEnum):
 class Executor:
     """Advances claimed runs."""
 
-    def __init__(self, store: Store, agents: AgentRegistry, surroundings: Surroundings) -> None:
+    def __init__(
+        self,
+        store: Store,
+        agents: AgentRegistry,
+        settling: Settling,
+        surroundings: Surroundings,
+    ) -> None:
         """Take what every run needs."""
         self._store = store
+        self._settling = settling
         self._agents = agents
         self._surroundings = surroundings
-        self._shelf = ToolShelf()
+        self._admission = Admission(agents)
+        self._shelf = ToolShelf(surroundings.tool_threads)
 
     async def advance(self, run: Run, claim: Claim, stop: asyncio.Event) -> Advanced:
         """Take a claimed run as far as it goes, or to the next boundary once ``stop`` is set.
@@ -78,7 +92,7 @@ class Executor:
             StoreError: the store failed; the lease will lapse.
 
         """
-        journey = Journey(self._store, self._surroundings, run, claim)
+        journey = Journey(self._store, self._surroundings, run, claim, self._admission)
         try:
             await self._go(journey, stop)
         except StoppedError:
@@ -100,7 +114,7 @@ class Executor:
         try:
             async with self._shelf.open(agent, journey.scope()) as toolbox:
                 last_look = LastLook(agent.name, rule_books(agent, journey.run), toolbox)
-                await _Advance(journey, agent, toolbox, last_look).run(stop)
+                await _Advance(journey, agent, toolbox, last_look, self._settling).run(stop)
         except StoreUnconfirmedError:
             # Known to have begun on one server only: the tool is not started.
             await journey.commit(withhold)
@@ -117,6 +131,7 @@ class _Advance:
     agent: Agent
     toolbox: Toolbox
     last_look: LastLook
+    settling: Settling
     anew: dict[CallId, ToolCall] = field(default_factory=dict)
 
     @property
@@ -163,7 +178,8 @@ class _Advance:
             )
             return
         try:
-            gated = await Gate(run, self.agent, self.toolbox).judge(reply.calls)
+            gate = Gate(run, self.agent, self.toolbox, self.settling)
+            gated = await gate.judge(reply.calls)
         except Exception as error:  # noqa: BLE001 - a policy that fails must not let a call through
             await self.journey.fail("policy_failed", describe_error(error))
             return
@@ -207,10 +223,39 @@ class _Advance:
         elif call.state is CallState.EXECUTING:
             await self._execute(call)
         else:
-            await self.journey.commit(self._begin_or_refuse(call))
+            await self._see_what_holds(call)
+            remembered = await self._remembered(call)
+            await self.journey.commit(self._begin_or_refuse(call, remembered))
 
-    def _begin_or_refuse(self, call: ToolCall) -> Transition:
+    async def _see_what_holds(self, call: ToolCall) -> None:
+        """See whether the rule that settled a call still does, for the call as it would run now."""
+        holds = False
+        if call.settled and call.tool in self.toolbox.names:
+            now_is = call.model_copy(update={"fingerprint": self._fingerprint(call)})
+            arguments = self.journey.arguments(call) or "{}"
+            holds = await self.settling.still(self.journey.run, self.agent, now_is, arguments)
+        self.last_look.holding = call.id if holds else None
+
+    async def _remembered(self, call: ToolCall) -> ApprovalRemembered | None:
+        """Keep the rule that a call's approval makes, before the call begins; return that as a fact.
+
+        Done again after a crash, it finds the rule kept.
+        """
+        ticket = self.journey.cleared.get(call.approval) if call.approval else None
+        if ticket is None or ticket.wished is None or self._refused(call) is not None:
+            return None
+        rule = rule_of(self.journey.run, ticket)
+        return await self.settling.keep(rule, call.id) if rule is not None else None
+
+    def _begin_or_refuse(
+        self, call: ToolCall, remembered: ApprovalRemembered | None = None
+    ) -> Transition:
         """Return the transition of an allowed call: it begins, unless something changed since."""
+        call_id = call.id
+        return self._refused(call) or (lambda run, moment: begin(run, call_id, moment, remembered))
+
+    def _refused(self, call: ToolCall) -> Transition | None:
+        """Return the transition of an allowed call that may not begin as it is; None if it may."""
         call_id = call.id
         unlike = self.journey.unlike(call)
         if unlike:
@@ -219,13 +264,14 @@ class _Advance:
             reason = f"the tool {call.tool} is no longer there"
             return lambda run, moment: block(run, call_id, reason, moment)
         ruling = self.last_look.tightened(call)
-        if ruling is not None:
-            return lambda run, moment: tighten(run, call_id, ruling, self._asking, moment)
-        if self._has_changed(call):
+        denied = ruling is not None and ruling.verdict is Verdict.DENY
+        if not denied and self._has_changed(call):
             anew = self.anew.get(call_id, call)
             anew = anew.model_copy(update={"fingerprint": self._fingerprint(call)})
             return lambda run, moment: ask_again(run, anew, self._asking, moment)
-        return lambda run, moment: begin(run, call_id, moment)
+        if ruling is not None:
+            return lambda run, moment: tighten(run, call_id, ruling, self._asking, moment)
+        return None
 
     async def _describe_anew(self, call: ToolCall) -> None:
         """Take in what a tool that has changed declares now of a call that was approved."""
@@ -240,7 +286,8 @@ class _Advance:
 
     def _has_changed(self, call: ToolCall) -> bool:
         """Tell whether a tool is not any more what a person approved."""
-        return call.approval is not None and self._fingerprint(call) != call.fingerprint
+        approved = call.approval is not None or bool(call.settled)
+        return approved and self._fingerprint(call) != call.fingerprint
 
     def _fingerprint(self, call: ToolCall) -> str:
         return self.toolbox.fingerprint(call.tool, self.agent.option(call.tool).version)
@@ -251,6 +298,7 @@ class _Advance:
         started = clock()
         scope = self.journey.scope(call.id)
         ending = await self.toolbox.run(call.tool, arguments, scope, call.timeout_s)
+        self._tell_of_hang(call, ending)
         result = _result(call, ending, (clock() - started).total_seconds())
         try:
             await self.journey.commit(
@@ -259,6 +307,12 @@ class _Advance:
         except ClaimLostError:
             await self._hand_in_late(call, result)
             raise
+
+    def _tell_of_hang(self, call: ToolCall, ending: Ending) -> None:
+        if ending.hangs:
+            who = f"tool {call.tool} of run {self.journey.run.ref}"
+            told = ToolHangsError(f"{who}: {ending.hangs}; threads of tools {self.toolbox.threads}")
+            self.journey.surroundings.report("worker", told)
 
     async def _hand_in_late(self, call: ToolCall, result: CallResult) -> None:
         """Give in the result of a call that was taken for lost while it ran."""
@@ -285,10 +339,15 @@ class _Advance:
             change = change.then(self._proceed(run, moment))
             run = change.run
             call = _next(run)
-        if call is None:
+        if call is None or self._looks_first(call):
             return change
         following = self._begin_or_refuse(call)(run, moment)
         return change.then(following) if following is not None else change
+
+    def _looks_first(self, call: ToolCall) -> bool:
+        """Tell whether a call may only begin in a step of its own: its rule has to be seen to."""
+        ticket = self.journey.cleared.get(call.approval) if call.approval else None
+        return bool(call.settled) or (ticket is not None and ticket.wished is not None)
 
     def _proceed(self, run: Run, moment: Moment) -> Change:
         """Go on with calls that had to wait for their turn."""

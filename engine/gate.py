@@ -20,9 +20,11 @@ from engine.model import ProposedCall
 from engine.patterns import HIDDEN
 from engine.policy import PolicyContext, Verdict, evaluate
 from engine.redaction import marked_secrets, mask, misnamed_secrets, redact, secrets_in
+from engine.remembered import RememberedRule
 from engine.rules import RuleBook, Ruling, judge, strictest
 from engine.runs import CallState, Run, ToolCall
 from engine.schema import Json
+from engine.settling import Settling
 from engine.tickets import Declared
 from engine.tools import Toolbox
 
@@ -34,11 +36,15 @@ _ONE_TOO_MANY = f"not looked at: one step may hold {MAX_CALLS} calls"
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """Judges the calls of one model step of one run."""
+    """Judges the calls of one model step of one run.
+
+    Without ``settling``, what was remembered of approvals counts for nothing.
+    """
 
     run: Run
     agent: Agent
     toolbox: Toolbox
+    settling: Settling | None = None
 
     async def judge(self, proposed: Sequence[ProposedCall]) -> tuple[Gated, ...]:
         """Return the calls, in the model's order, each rejected, asking, or with its verdict.
@@ -77,10 +83,26 @@ class Gate:
         ruling = await self.ruling(call.tool, arguments, values)
         if self.toolbox.asks(call.tool) and ruling.verdict is not Verdict.DENY:
             return Gated(call=call, arguments=arguments, asks=question_in(arguments))
+        if ruling.verdict is Verdict.ASK:
+            return await self._asked(call, arguments, ruling)
         said = {"verdict": ruling.verdict, "because": ruling.reason}
-        fields = self._fields(call.tool, arguments) if ruling.verdict is Verdict.ASK else ""
         judged = call.model_copy(update=said)
-        return Gated(call=judged, arguments=arguments, rule=ruling.rule, fields=fields)
+        return Gated(call=judged, arguments=arguments, rule=ruling.rule)
+
+    async def _asked(self, call: ToolCall, arguments: str, ruling: Ruling) -> Gated:
+        """Return a call that people are to be asked for, unless they have settled such calls."""
+        rule = await self._settled_by(call, arguments)
+        if rule is None:
+            asks = call.model_copy(update={"verdict": Verdict.ASK, "because": ruling.reason})
+            fields = self._fields(call.tool, arguments)
+            return Gated(call=asks, arguments=arguments, rule=ruling.rule, fields=fields)
+        settled = call.model_copy(update={"verdict": Verdict.ALLOW, "settled": rule.id})
+        return Gated(call=settled, arguments=arguments, rule=rule.id, granted_by=rule.granted_by)
+
+    async def _settled_by(self, call: ToolCall, arguments: str) -> RememberedRule | None:
+        if self.settling is None:
+            return None
+        return await self.settling.rule_for(self.run, self.agent, call, arguments)
 
     def _fields(self, tool: str, arguments: str) -> str:
         """Return what of a call may be edited, as JSON; empty where nothing may."""
@@ -202,12 +224,15 @@ class Look:
 class LastLook:
     """Holds allowed calls against the rules as they are now; it can only tighten.
 
+    ``holding`` is the call whose remembered rule was found to hold just now.
+
     Policies that are functions are not asked again: they were, once, about the call as it was then.
     """
 
     agent: str
     books: tuple[RuleBook, ...]
     toolbox: Toolbox
+    holding: CallId | None = None
     _looks: dict[tuple[CallId, str], Look] = field(default_factory=dict)
 
     async def load(self, call: ToolCall, arguments: str | None) -> None:
@@ -230,11 +255,15 @@ class LastLook:
     def tightened(self, call: ToolCall) -> Ruling | None:
         """Return the ruling that stops an allowed call; None where it may go on.
 
-        A person's approval satisfies a rule that asks, never one that denies.
+        A person's approval satisfies a rule that asks, never one that denies; so does one that was
+        remembered, for as long as it holds.
         """
         look = self._looks.get((call.id, call.digest), Look(HIDDEN))
         ruling = judge(self.books, self.agent, call.tool, look.values, look.given)
-        let = {Verdict.ALLOW} if call.approval is None else {Verdict.ALLOW, Verdict.ASK}
+        if call.settled and call.id != self.holding and ruling.verdict is not Verdict.DENY:
+            return Ruling(Verdict.ASK, call.settled)
+        approved = call.approval is not None or call.settled
+        let = {Verdict.ALLOW, Verdict.ASK} if approved else {Verdict.ALLOW}
         return None if ruling.verdict in let else ruling
 
 

@@ -129,11 +129,13 @@ class Surroundings:
     """The impure world, injected once: a clock, a source of ids, and where faults are told.
 
     ``report`` is told of faults that the loops survive: which part, and the error.
+    ``tool_threads``: how many synchronous tools may run at once, hanging ones among them.
     """
 
     clock: Clock = utc_now
     ids: Ids = Ids()
     report: Report = log_fault
+    tool_threads: int = 64
 
     def moment(self) -> Moment:
         """Return the present moment."""

@@ -4,10 +4,13 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from engine.admission import Admission
 from engine.agents import RunScope
 from engine.entries import Record
 from engine.errors import (
+    ClaimLostError,
     CommitConflictError,
+    NoBerthError,
     RefTakenError,
     StoreUnavailableError,
     StoreUnconfirmedError,
@@ -18,6 +21,7 @@ from engine.ids import ApprovalId, CallId, Moment, Surroundings
 from engine.lifecycle.edit import arguments_of
 from engine.lifecycle.end import fail
 from engine.lifecycle.execute import operation
+from engine.lifecycle.hold import hold_back
 from engine.lifecycle.propose import permission_digest
 from engine.lifecycle.seal import check_cleared
 from engine.runs import CallState, Failure, Run, ToolCall
@@ -42,6 +46,7 @@ class Journey:
     surroundings: Surroundings
     run: Run
     claim: Claim
+    admission: Admission
     records: list[Record] | None = None
     cleared: dict[ApprovalId, ResumeTicket] = field(default_factory=dict)
 
@@ -55,8 +60,9 @@ class Journey:
             change = transition(self.run, self.surroundings.moment())
             if change is None:
                 return False
+            change = self.admission.bounded(change)
             try:
-                await self._commit(change)
+                change = await self._commit_within(change)
             except RefTakenError:
                 continue
             except CommitConflictError:
@@ -67,6 +73,21 @@ class Journey:
                 raise
             self._keep(change)
             return True
+
+    async def _commit_within(self, change: Change) -> Change:
+        """Commit, with asks held back of which there would be too many; return what was committed."""
+        try:
+            await self._commit(change)
+        except NoBerthError:
+            held = await self.store.berths.take(change.asks)
+            less = hold_back(self.run, change, held)
+            try:
+                await self._commit(less)
+            except (ClaimLostError, CommitConflictError, RefTakenError):
+                await self.store.berths.leave([ask.approval for ask in change.asks])
+                raise
+            return less
+        return change
 
     async def _commit(self, change: Change) -> None:
         """Commit; a store that does not answer, or not for all, is asked again by the same id."""
@@ -100,7 +121,10 @@ class Journey:
 
     async def load(self) -> None:
         """Load all that calls of the open batch are judged by, at once."""
-        await asyncio.gather(self.load_records(), self.load_cleared())
+        if self.records is None:
+            await asyncio.gather(self.load_records(), self.load_cleared())
+        else:
+            await self.load_cleared()
 
     async def load_cleared(self) -> None:
         """Load the closed tickets that let calls of the open batch run, each once."""

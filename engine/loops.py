@@ -1,4 +1,4 @@
-"""The loops of a serving process: worker, sweeper and courier, until told to stop."""
+"""The loops of a serving process: worker, sweeper, usher and courier, until told to stop."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -15,11 +15,12 @@ _AFTER_A_FAULT = timedelta(seconds=1)
 
 
 async def run_loops(engine: RunEngine, options: WorkerOptions, stop: asyncio.Event) -> None:
-    """Advance runs, time out tickets and deliver cards until ``stop``; then let work in hand end."""
+    """Advance runs, time out and release tickets, and deliver cards until ``stop``; then let work in hand end."""
     worker: Worker = engine.worker(options)
     async with asyncio.TaskGroup() as group:
         group.create_task(worker.run(stop))
         group.create_task(_repeat(engine, engine.sweeper.sweep, "sweeper", stop))
+        group.create_task(_repeat(engine, engine.usher.release, "usher", stop))
         group.create_task(_repeat(engine, engine.courier.deliver, "courier", stop))
 
 

@@ -37,6 +37,10 @@ EDITED_NOTE = (
 )
 MAX_TOOL_NAME = 128
 MAX_CALLS_EVER = 1_024
+MAX_REPLY_BYTES = 4 * 1024 * 1024
+"""Several times what models can say in one reply (some 128,000 tokens)."""
+MAX_OUTPUT_CHARS = 512 * 1024
+"""Of a reply's words; they are part of the run, which is read often."""
 _SERVER_ERROR = 500
 _RETRYABLE_STATUS = frozenset({408, 409, 425, 429})
 
@@ -52,7 +56,7 @@ class ProposedCall:
 
 @dataclass(frozen=True, slots=True)
 class ModelReply:
-    """A model's reply: opaque JSON to keep, its words, its calls, and what it used."""
+    """A model's reply: opaque JSON to keep, its words (clipped), its calls, and what it used."""
 
     response: str
     text: str
@@ -68,6 +72,21 @@ class ModelQuestion:
     instructions: str
     entries: Sequence[Entry]
     tools: Sequence[ToolDefinition]
+
+
+def why_not_askable(model: object) -> str:
+    """Return what keeps a model from being asked at all, on one line; empty if nothing does.
+
+    A name may be unknown, or want a library or an API key that is not there. Nothing is sent.
+    """
+    try:
+        with contained():
+            models.infer_model(model)  # type: ignore[arg-type] # whatever the Agent was given
+    except (ImportError, exceptions.UserError) as error:
+        return " ".join(text_of(error).split())
+    except Exception as error:  # noqa: BLE001 - a provider's own library may raise anything
+        return " ".join(describe_error(error).split())
+    return ""
 
 
 async def ask_model(question: ModelQuestion) -> ModelReply:
@@ -99,17 +118,20 @@ def read_reply(response: ModelResponse) -> ModelReply:
     """Return what the engine needs of a response.
 
     Raises:
-        ValueError: it cannot be stored and read back, or holds more than 1,024 calls.
+        ValueError: it cannot be stored and read back, is larger than 4 MiB, or holds more than
+            1,024 calls.
 
     """
     stored = ModelMessagesTypeAdapter.dump_json([response])
+    if len(stored) > MAX_REPLY_BYTES:
+        raise ValueError(f"it has {len(stored):,} bytes, and at most {MAX_REPLY_BYTES:,} are kept")
     # What is nested too deep can be written and never read again.
     pydantic_core.from_json(stored)
     if len(response.tool_calls) > MAX_CALLS_EVER:
         raise ValueError(f"it holds {len(response.tool_calls):,} calls")
     return ModelReply(
         response=stored.decode(),
-        text=response.text or "",
+        text=clip(response.text or "", MAX_OUTPUT_CHARS),
         calls=tuple(
             ProposedCall(part.tool_call_id, clip(part.tool_name, MAX_TOOL_NAME), part.args)
             for part in response.tool_calls

@@ -6,11 +6,13 @@ from functools import partial
 
 from pydantic import SecretStr, TypeAdapter
 
+from engine.admission import names_of
 from engine.cards import (
     BatchNotice,
     Card,
     Effect,
     EffectState,
+    HeldNotice,
     Notice,
     Original,
     OutcomeNotice,
@@ -72,6 +74,8 @@ class NoticeWriter:
         if card.key.role is Role.OUTCOME:
             run = (await self._store.load(card.key.run)).run
             return Written(await self._outcome(run, card.key.idempotency), run.version)
+        if card.key.role in {Role.HELD, Role.HELD_OWNER}:
+            return await self._write_held(card)
         if len(card.key.approvals) > 1 and card.key.role is not Role.DECIDED:
             return await self._write_batch(card, via)
         return await self._write_ticket(card, via)
@@ -119,7 +123,7 @@ class NoticeWriter:
     async def _told(self, card: Card, approval: ApprovalId, via: Via) -> Written:
         loaded = await self._store.load(card.key.run, approval=approval)
         ticket = loaded.run.ticket(approval) or loaded.closed
-        if ticket is None:
+        if ticket is None or (ticket.held is not None and card.key.role is not Role.DECIDED):
             return Written(None, loaded.run.version)
         records = await self._store.records(card.key.run, _entry(ticket))
         notice = self._notice(loaded.run, ticket, card.key.role, records, via)
@@ -137,6 +141,35 @@ class NoticeWriter:
         told = notice.model_copy(update={"idempotency": key.idempotency, "ask": ask})
         waits = key.role is Role.ASKED and ask is None
         return Written(told, written.version, wait_for_ask=waits)
+
+    async def _write_held(self, card: Card) -> Written:
+        """Say that asks wait, if the one that is to tell it does, or has told it."""
+        approval = ApprovalId(card.key.subject)
+        loaded = await self._store.load(card.key.run, approval=approval)
+        run, ticket = loaded.run, loaded.run.ticket(approval) or loaded.closed
+        posted = card.receipt is not None and card.receipt.shown
+        if ticket is None or not (posted or (ticket.held and ticket.resolution is None)):
+            return Written(None, run.version)
+        agent, *approvers = names_of(run.agent, ticket.approvers)
+        own, *others = await self._store.berths.count((agent, *approvers))
+        full = ticket.held.full if ticket.held else (agent,)
+        by_agent = agent in full or not others
+        notice = HeldNotice(
+            role=card.key.role,
+            idempotency=card.key.idempotency,
+            run=run.id,
+            run_ref=run.ref,
+            agent=run.agent,
+            owner=run.owner,
+            origin=run.origin,
+            approvers=ticket.approvers,
+            requester=run.requester,
+            full="agent" if by_agent else "approver",
+            opened=own.open if by_agent else max(one.open for one in others),
+            waiting=own.waiting,
+            at=loaded.now,
+        )
+        return Written(notice, run.version)
 
     def _notice(
         self,
@@ -166,6 +199,7 @@ class NoticeWriter:
             original=_original(call.own),
             altered=call.altered,
             edited=ticket.edited,
+            wished=ticket.wished,
             declared=ticket.declared,
             says=inside(_body(ticket, records, RecordKind.WORDS) or ""),
             owner=run.owner,
@@ -173,6 +207,7 @@ class NoticeWriter:
             approvers=ticket.approvers,
             origin=run.origin,
             deadline=ticket.deadline,
+            held=ticket.held is not None,
             digest=ticket.digest,
             votes=ticket.votes,
             needed=ticket.needed,

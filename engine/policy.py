@@ -4,7 +4,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from engine.errors import InvalidAgentDefinitionError
 from engine.guard import contained
@@ -64,17 +64,35 @@ def read_verdict(word: object) -> Verdict:
 
 
 def check_policy(tool: str, policy: object) -> None:
-    """Refuse a policy that is neither a known word nor a function.
+    """Refuse a policy that is neither a known word nor a function, or a function of other words.
+
+    What a function says is known before a run only where its annotation lists the words.
 
     Raises:
         InvalidAgentDefinitionError: naming the tool and the word.
 
     """
-    if callable(policy) or (isinstance(policy, str) and policy in _WORDS):
+    if callable(policy):
+        unknown = sorted(repr(word) for word in _promised(policy) if word not in _WORDS)
+        if unknown:
+            raise InvalidAgentDefinitionError(
+                f"approvals[{tool!r}] is a function that may say {', '.join(unknown)};"
+                " let it say user (or ask), allow or deny"
+            )
+        return
+    if isinstance(policy, str) and policy in _WORDS:
         return
     raise InvalidAgentDefinitionError(
         f"approvals[{tool!r}] is {policy!r}; use 'user', 'allow', 'deny' or a function"
     )
+
+
+def _promised(policy: object) -> tuple[object, ...]:
+    try:
+        hint = get_type_hints(policy).get("return")
+    except Exception:  # noqa: BLE001 - an annotation may name what is not there, or be of any kind
+        return ()
+    return get_args(hint) if get_origin(hint) is Literal else ()
 
 
 async def evaluate(policy: Policy, values: Mapping[str, Any], context: PolicyContext) -> Verdict:

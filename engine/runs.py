@@ -56,6 +56,7 @@ class ToolCall(Frozen):
 
     ``approval`` is the ticket that let it run, if it had to ask; ``inquiry`` the last one that
     asked what became of it. ``because`` is what the model is told where the verdict is DENY.
+    ``settled`` is the remembered rule that let it run unasked.
     """
 
     id: CallId
@@ -65,6 +66,7 @@ class ToolCall(Frozen):
     fingerprint: str = ""
     verdict: Verdict | None = None
     because: str = ""
+    settled: str = ""
     state: CallState = CallState.REQUESTED
     replay: Replay = Replay.NEVER
     timeout_s: float = 0.0

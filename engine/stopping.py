@@ -14,6 +14,6 @@ async def until(stop: asyncio.Event, waiting: Awaitable[None]) -> None:
         stopping.cancel()
         if not other.done():
             other.cancel()
-        await asyncio.gather(stopping, other, return_exceptions=True)
+            await asyncio.gather(other, return_exceptions=True)
     if not other.cancelled():
         other.result()

@@ -5,10 +5,13 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Protocol, Self
 
+from engine.berths import Ask, Berths
 from engine.cards import Card, CardKey, Receipt
 from engine.entries import Record
 from engine.events import RunEvent
+from engine.gauges import Gauges
 from engine.ids import ApprovalId, CommitId, Ref, RunId
+from engine.remembered import RememberedRules
 from engine.runs import Run, RunStatus
 from engine.tickets import ResumeTicket
 
@@ -75,6 +78,8 @@ class Change:
         not_before: The commit is refused until the store's clock is past this (the sweeper).
         confirm: Something will be built on it that cannot be undone: where the store has replicas,
             they must have it too.
+        asks: Tickets of it that need a berth; where one has to wait, the commit is refused. The
+            closed tickets leave theirs.
 
     """
 
@@ -91,6 +96,7 @@ class Change:
     not_before: datetime | None = None
     claim: ClaimEffect = ClaimEffect.NONE
     confirm: bool = False
+    asks: tuple[Ask, ...] = ()
 
     def then(self, following: "Change") -> Self:
         """Return this change and the one made from its run, as one commit."""
@@ -105,6 +111,7 @@ class Change:
             raised=tuple(dict.fromkeys(self.raised + following.raised)),
             claim=following.claim,
             confirm=self.confirm or following.confirm,
+            asks=self.asks + following.asks,
         )
 
 
@@ -194,42 +201,21 @@ class Page:
     cursor: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Gauges:
-    """How much there is to do at one moment, by the store's clock.
-
-    What ends is not among it: there is ever more of that, and counting it would cost ever more.
-
-    Attributes:
-        now: The moment.
-        queued: Runs that nobody holds, those behind a concurrency key or a retry among them.
-        running: Queued runs that a live claim holds.
-        waiting: Parked runs.
-        waiting_since: When the run that has been parked the longest was parked; a vote that
-            leaves it parked does not count.
-        cards_behind: Cards that do not show yet what they should.
-        cards_due: Those of them that a courier could take now: not leased, not put off.
-        due_since: Since when the first of these could be taken.
-
-    """
-
-    now: datetime
-    queued: int = 0
-    running: int = 0
-    waiting: int = 0
-    waiting_since: datetime | None = None
-    cards_behind: int = 0
-    cards_due: int = 0
-    due_since: datetime | None = None
-
-
 class Store(Protocol):
     """Port: durable runs.
 
     ``commit`` is the only operation that changes a run; when it returns, the change survives
     power loss. Claims, heartbeats and card rows live outside the run's version and need only be
-    seen by other processes. Every operation may raise StoreUnavailableError.
+    seen by other processes. Every operation may raise StoreUnavailableError. ``rules`` are what is
+    remembered of approvals: facts that cross runs, with commits of their own.
     """
+
+    rules: RememberedRules
+
+    @property
+    def berths(self) -> Berths:
+        """Return what bounds how many asks are open at once."""
+        ...
 
     async def commit(self, change: Change, claim: Claim | None = None) -> Done:
         """Check, in this order: key, version, fence, not_after, not_before; then write it all.
@@ -240,6 +226,7 @@ class Store(Protocol):
             ClaimLostError: the claim's fence is not the run's.
             DeadlinePassedError: the store's clock is past ``not_after``.
             DeadlineNotReachedError: the store's clock is not past ``not_before``.
+            NoBerthError: one of its asks has to wait. Take their berths, and hold that one back.
             RefTakenError: a new ref is in use.
             StoreUnconfirmedError: it was written, and is not confirmed though that was wanted.
 
@@ -356,8 +343,7 @@ class Store(Protocol):
         run that has not ended is never removed. One with a card behind its wanted version is kept
         ``CARDS_KEEP_FOR`` longer: it must be told, while anybody may still read it.
 
-        With a run goes all that was kept of it, its idempotency keys and the key it was started
-        under too: as if the run had never been.
+        With a run goes all that was kept of it, its keys too: as if it had never been.
 
         Returns how many went, or with ``dry_run`` would; fewer than ``limit``: none are left.
         """

@@ -1,6 +1,6 @@
 """What a parked run waits for, who may answer with what, and the answers: pure types."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Annotated, Literal, Self, assert_never
 
@@ -8,6 +8,7 @@ from pydantic import Field
 
 from engine.identity import Actor, Approvers, Vote
 from engine.ids import ApprovalId, CallId, OpId, PersonId, Ref, RunId, TokenId
+from engine.remembered import Wish, Wished
 from engine.schema import Frozen, Json
 
 
@@ -93,11 +94,15 @@ AwaitTarget = Annotated[ToolPermission | RemoteInput | OutcomeUnknown, Field(dis
 class Allow(Frozen):
     """The call may run; with ``arguments``, these are all of them, and they take its own's place.
 
-    What is kept of a decision holds no arguments: they are a record of their own.
+    With ``remember``, like calls may run for a while too; with ``once``, what others wished to be
+    remembered is not. What is kept of a decision holds none of these: arguments are a record of
+    their own, and what is wished for stands on the ticket.
     """
 
     kind: Literal["allow"] = "allow"
     arguments: dict[str, Json] | None = None
+    remember: Wish | None = None
+    once: bool = False
 
 
 class Deny(Frozen):
@@ -185,10 +190,28 @@ class Edited(Frozen):
     at: datetime
 
 
+class HeldBack(Frozen):
+    """That a ticket is not asked yet, as too many others are open.
+
+    Attributes:
+        timeout: How long silence is not yet a denial, from when it is asked.
+        full: What it counts for (an agent, an approver) where no more could be open.
+        news: Who is told by it that asks wait: ``here``, where they are put; ``owner``.
+
+    """
+
+    timeout: timedelta
+    full: tuple[str, ...] = ()
+    news: tuple[str, ...] = ()
+
+
 class ResumeTicket(Frozen):
     """The committed fact that a parked run waits on.
 
+    A ticket that is held back has no deadline and no card; one that was closed so never had any.
+
     ``seal`` is the digest of everything else here and of the call, as they were committed.
+    ``wished``: what is remembered if this is allowed.
     """
 
     schema_version: Literal[1] = 1
@@ -207,6 +230,8 @@ class ResumeTicket(Frozen):
     requester: PersonId
     declared: Declared = UNDECLARED
     edited: Edited | None = None
+    held: HeldBack | None = None
+    wished: Wished | None = None
     votes: tuple[Vote, ...] = ()
     resolution: Resolution | None = None
     seal: str = ""

@@ -10,6 +10,7 @@ from typing import Any
 
 import pydantic_core
 from pydantic_ai import exceptions
+from pydantic_ai.agent import AbstractAgent
 from pydantic_ai.messages import ToolReturn
 from pydantic_ai.models.test import TestModel
 from pydantic_ai.tools import RunContext, ToolDefinition
@@ -19,9 +20,10 @@ from pydantic_ai.usage import RunUsage
 from engine.agents import Agent, RunScope, ToolItem, asks_a_person, check_names
 from engine.aliases import Fields, fields_of_function
 from engine.entries import CallOutcome
-from engine.errors import InvalidAgentDefinitionError, ToolCallError
+from engine.errors import InvalidAgentDefinitionError, ToolCallError, ToolHangsError
 from engine.guard import clip, contained, describe_error, text_of
 from engine.schema import Json, canonical_json, digest_of
+from engine.threads import Seat, ToolThreads
 
 MAX_RESULT_CHARS = 256 * 1024
 _TOOL_RETRIES = 0
@@ -33,19 +35,25 @@ _INERT = TestModel()
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a tool's run ended, as the model is told."""
+    """How a tool's run ended, as the model is told; ``hangs`` says so of its thread, if it does."""
 
     outcome: CallOutcome
     content: Json
+    hangs: str = ""
 
 
 class Toolbox:
     """The tools of one agent for one run."""
 
     def __init__(
-        self, tools: Mapping[str, ToolsetTool[RunScope]], asking: frozenset[str], scope: RunScope
+        self,
+        tools: Mapping[str, ToolsetTool[RunScope]],
+        asking: frozenset[str],
+        scope: RunScope,
+        threads: ToolThreads,
     ) -> None:
-        """Take the listed tools and the names of those that ask a person."""
+        """Take the listed tools, the names of those that ask a person, and threads to run them."""
+        self.threads = threads
         self._tools = dict(tools)
         self._asking = asking
         self._scope = scope
@@ -123,8 +131,8 @@ class Toolbox:
         except Exception as error:  # noqa: BLE001 - a validator's own fault
             return Ending(CallOutcome.FAILED, f"{_NOT_CHECKED}: {describe_error(error)}")
         tool = self._find(name)
-        context = _context(scope)
-        work = asyncio.ensure_future(_call(tool, name, values, context))
+        seat = Seat(name)
+        work = asyncio.ensure_future(self._call(tool, seat, values, _context(scope)))
         try:
             # wait() and not timeout(): a synchronous tool's thread cannot be interrupted, and
             # must not hold the run beyond its time.
@@ -134,10 +142,29 @@ class Toolbox:
             raise
         if not done:
             work.cancel()
-            return Ending(CallOutcome.FAILED, _timed_out(timeout_s))
+            hangs = f"it is not done after {timeout_s:g} s" if seat.busy else ""
+            return Ending(CallOutcome.FAILED, _timed_out(timeout_s), hangs)
         if work.cancelled():
             return Ending(CallOutcome.FAILED, "the tool cancelled itself")
         return work.result()
+
+    async def _call(
+        self,
+        tool: ToolsetTool[RunScope],
+        seat: Seat,
+        values: dict[str, Any],
+        context: RunContext[RunScope],
+    ) -> Ending:
+        try:
+            with (
+                contained(),
+                self.threads.under(seat),
+                AbstractAgent.using_thread_executor(self.threads),
+            ):
+                value = await tool.toolset.call_tool(seat.tool, values, context, tool)
+        except Exception as error:  # noqa: BLE001 - whatever a tool raises is its result
+            return _failure(error)
+        return _success(value)
 
     def _find(self, name: str) -> ToolsetTool[RunScope]:
         if name not in self._tools:
@@ -182,8 +209,9 @@ class _Functions(FunctionToolset[RunScope]):
 class ToolShelf:
     """Opens agents' toolboxes; keeps what need not be made anew for each run."""
 
-    def __init__(self) -> None:
-        """Start empty."""
+    def __init__(self, most_threads: int = 0) -> None:
+        """Start empty, with so many threads for tools; where none is run, none is needed."""
+        self.threads = ToolThreads(most_threads)
         # Reading functions' signatures and docstrings took half of an engine cycle.
         self._kept: dict[str, list[AbstractToolset[RunScope]]] = {}
 
@@ -205,7 +233,7 @@ class ToolShelf:
                 await stack.enter_async_context(toolset)
                 _merge(agent, tools, await toolset.get_tools(_context(scope)))
             check_names(agent, frozenset(tools))
-            yield Toolbox(tools, _asking(items), scope)
+            yield Toolbox(tools, _asking(items), scope, self.threads)
 
     def _toolsets(self, agent: Agent, items: Sequence[ToolItem]) -> list[AbstractToolset[RunScope]]:
         if callable(agent.tools):
@@ -252,20 +280,17 @@ def _context(scope: RunScope) -> RunContext[RunScope]:
     )
 
 
-async def _call(
-    tool: ToolsetTool[RunScope], name: str, values: dict[str, Any], context: RunContext[RunScope]
-) -> Ending:
-    try:
-        with contained():
-            value = await tool.toolset.call_tool(name, values, context, tool)
-    except (exceptions.ModelRetry, exceptions.ToolRetryError) as error:
-        return Ending(CallOutcome.RETRY, text_of(error))
-    except (exceptions.ApprovalRequired, exceptions.CallDeferred):
-        text = "this tool asks for approval by itself; name it in the agent's approvals instead"
-        return Ending(CallOutcome.FAILED, text)
-    except Exception as error:  # noqa: BLE001 - whatever a tool raises is its result
-        return Ending(CallOutcome.FAILED, describe_error(error))
-    return _success(value)
+def _failure(error: Exception) -> Ending:
+    match error:
+        case exceptions.ModelRetry() | exceptions.ToolRetryError():
+            return Ending(CallOutcome.RETRY, text_of(error))
+        case exceptions.ApprovalRequired() | exceptions.CallDeferred():
+            text = "this tool asks for approval by itself; name it in the agent's approvals instead"
+            return Ending(CallOutcome.FAILED, text)
+        case ToolHangsError():
+            return Ending(CallOutcome.FAILED, f"the tool did not run: {error}", str(error))
+        case _:
+            return Ending(CallOutcome.FAILED, describe_error(error))
 
 
 def _success(value: object) -> Ending:

@@ -136,7 +136,8 @@ class Worker:
             due.cancel()
             for task in beating:
                 task.cancel()
-            await asyncio.gather(*beating, return_exceptions=True)
+            if beating:
+                await asyncio.gather(*beating, return_exceptions=True)
 
     @property
     def _pulse_s(self) -> float:

@@ -26,6 +26,7 @@ from notifiers.blocks import (
 from notifiers.card import DOT, answers, asks, edit_elsewhere, says
 from notifiers.closed import lines, verdict, who_and_when
 from notifiers.edits import edits
+from notifiers.remember import wish_blocks
 from notifiers.sheet import secret_of, sheet_of
 from notifiers.text import clip, made_mrkdwn, units
 
@@ -114,7 +115,7 @@ def _short_blocks(notice: BatchNotice, note: str) -> list[Block]:
         said = f"{verdict(one, end)}: {wording.subject(one)}" if end else wording.title(one)
         blocks.append(section(plain(f"{said}\n{wording.reference(one)}")))
         if end is None:
-            blocks += answers(one, complete=False)
+            blocks += [*wish_blocks(one), *answers(one, complete=False)]
     return [*blocks, *_foot(note)]
 
 
@@ -163,6 +164,7 @@ def _open_row(row: _Row) -> list[Block]:
         *_edited(notice),
         *([context(marked(votes))] if votes else []),
         context(*map(plain, _small(row))),
+        *wish_blocks(notice),
         *answers(notice, complete=row.complete and not reviewed),
     ]
 

@@ -27,6 +27,7 @@ from notifiers.blocks import (
 from notifiers.closed import closed_card
 from notifiers.edits import edits
 from notifiers.inputs import can_edit
+from notifiers.remember import can_remember, wish_blocks
 from notifiers.sheet import argument_blocks, needs_review, secret_of, sheet_of
 from notifiers.text import Style, clip, clip_prose, made_mrkdwn, mrkdwn, one_line
 
@@ -49,7 +50,8 @@ def short_card(notice: TicketNotice, note: str = "") -> Message:
     short = "This card is shortened. Nothing else on it could be shown."
     blocks = [section(plain(f"{said}\n{short}")), section(marked(_who(notice)))]
     buttons = _buttons(notice, complete=False)
-    return message(_notification(notice), [*blocks, *buttons, *_foot(notice, note)])
+    body = [*blocks, *wish_blocks(notice), *buttons]
+    return message(_notification(notice), [*body, *_foot(notice, note)])
 
 
 def _open(notice: TicketNotice) -> list[Block]:
@@ -96,6 +98,7 @@ def _permission(notice: TicketNotice) -> list[Block]:
         *says(notice),
         *_untitled(notice),
         *map(_small, edit_elsewhere(notice)),
+        *wish_blocks(notice),
         *_buttons(notice, complete=not needs_review(notice)),
     ]
 
@@ -198,6 +201,8 @@ def _buttons(notice: TicketNotice, *, complete: bool, shared: bool = False) -> l
                 "Deny with reason", names.DENY_REASON, opens, label=f"Deny with reason, {about}"
             ),
             *_edit_button(notice, opens, about),
+            *(_once_button(notice, token, about) if complete else ()),
+            *(_remember_button(notice, opens, about) if complete and not shared else ()),
         )
     ]
 
@@ -214,6 +219,21 @@ def answers(notice: TicketNotice, *, complete: bool) -> list[Block]:
     Only what answers at once carries a token there: four of them are a third of a message.
     """
     return _buttons(notice, complete=complete, shared=True)
+
+
+def _once_button(notice: TicketNotice, token: str, about: str) -> list[Block]:
+    """Return the way to allow a call alone, where Approve agrees to more."""
+    if notice.wished is None:
+        return []
+    label, sure = f"Approve {about} once, not to be remembered", _once_more(notice)
+    return [button("Approve once", names.APPROVE_ONCE, token, label=label, confirm=sure)]
+
+
+def _remember_button(notice: TicketNotice, token: str, about: str) -> list[Block]:
+    if not can_remember(notice):
+        return []
+    label = f"Approve and remember {about}"
+    return [button("Remember\u2026", names.REMEMBER, token, label=label)]
 
 
 def _once_more(notice: TicketNotice) -> Block | None:

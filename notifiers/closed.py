@@ -18,6 +18,7 @@ from notifiers import limits, wording
 from notifiers.arguments import summary
 from notifiers.blocks import Block, Message, context, header, marked, message, plain, section
 from notifiers.edits import edits
+from notifiers.remember import remembered_line
 from notifiers.sheet import secret_of
 from notifiers.text import clip, made_mrkdwn, quote
 
@@ -107,7 +108,9 @@ def _what(notice: TicketNotice, end: Resolution) -> list[Block]:
 def lines(notice: TicketNotice, end: Resolution, limit: int) -> list[str]:
     """Return what the person said, what was edited and what became of the call, as plain text."""
     changed = edits(notice, limit)
-    told = (_said(end, limit), changed and f"Edits: {changed}.", _became(notice, end, limit))
+    kept = remembered_line(notice, limit) if isinstance(end.decision, Allow) else ""
+    became = _became(notice, end, limit)
+    told = (_said(end, limit), changed and f"Edits: {changed}.", kept and f"{kept}.", became)
     return [line for line in told if line]
 
 

@@ -2,7 +2,7 @@
 
 from typing import assert_never
 
-from engine.cards import BatchNotice, Notice, OutcomeNotice, Receipt, TicketNotice
+from engine.cards import BatchNotice, HeldNotice, Notice, OutcomeNotice, Receipt, TicketNotice
 from engine.errors import DeliveryError
 from engine.identity import Via
 
@@ -48,7 +48,7 @@ class InboxNotifier:
 
         """
         notice = self.latest[idempotency]
-        return isinstance(notice, OutcomeNotice) or notice.resolution is not None
+        return isinstance(notice, OutcomeNotice | HeldNotice) or notice.resolution is not None
 
     def _keep_token(self, notice: Notice) -> None:
         for one in _tickets(notice):
@@ -62,7 +62,7 @@ def _tickets(notice: Notice) -> tuple[TicketNotice, ...]:
             return several
         case TicketNotice():
             return (notice,)
-        case OutcomeNotice():
+        case OutcomeNotice() | HeldNotice():
             return ()
         case _:
             assert_never(notice)

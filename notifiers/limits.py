@@ -51,6 +51,8 @@ CARD_LINES: Final = 20
 """Short arguments on a card, one a line."""
 CARD_BOXES: Final = 5
 """Long arguments on a card, each in a box of its own."""
+VALUES_LOOKED_AT: Final = 500
+"""For a card or a line: beyond so many, values are counted and not tried."""
 CARD_UNITS: Final = 1800
 """Characters of arguments on a card."""
 CARD_BREAKS: Final = 24
@@ -74,6 +76,8 @@ TITLE: Final = 130
 QUESTION: Final = 1500
 QUOTE: Final = 300
 """The agent's words, a reason, an answer or a result, as quoted on a card."""
+WISH: Final = 2000
+"""What is to be remembered, where people agree to it."""
 SUMMARY: Final = 240
 """All arguments on one line: on a closed card, and in the phone's notification."""
 FALLBACK_PART: Final = 300

@@ -14,9 +14,10 @@ from engine.schema import Frozen, canonical_json
 from engine.tickets import RemoteInput, ToolPermission
 from engine.tokens import MAX_TOKEN_CHARS
 from notifiers import limits, names, wording
-from notifiers.arguments import read_rows, tell_secrets
+from notifiers.arguments import NO_SECRET, read_rows, tell_secrets
 from notifiers.blocks import Block, context, marked, plain, quotation, section, stamped
 from notifiers.inputs import can_edit, input_block, inputs_of
+from notifiers.remember import can_remember, form_blocks, wish_blocks
 from notifiers.review import Page, paginate
 from notifiers.sheet import argument_blocks, secret_of, sheet_of
 from notifiers.text import Style, pieces
@@ -128,6 +129,20 @@ def edit_form(notice: TicketNotice, *, channel: str = "", message: str = "") -> 
     return _form(names.EDIT_FORM, "Edit and approve", "Approve with edits", blocks, meta)
 
 
+def remember_form(notice: TicketNotice, *, channel: str = "", message: str = "") -> View:
+    """Return the form to approve a call and have it settle calls like it for a while.
+
+    Raises:
+        ValueError: this cannot be remembered from here.
+
+    """
+    if not can_remember(notice):
+        raise ValueError("this cannot be remembered")
+    blocks = [*_what(notice), context(marked(_asked_by(notice))), *form_blocks(notice)]
+    meta = _meta(notice, channel=channel, message=message)
+    return _form(names.REMEMBER_FORM, "Approve and remember", "Approve", blocks, meta)
+
+
 def pages(notice: TicketNotice) -> int:
     """Return how many pages the review has."""
     return len(paginate(notice.arguments, secret_of(notice)))
@@ -177,10 +192,12 @@ def _review_end(notice: TicketNotice, page: Page) -> list[Block]:
         said = f"Next shows page {page.number + 1}. Nothing is approved before the last page."
         return [context(plain(said))]
     secret = secret_of(notice)
-    secrets = tell_secrets(read_rows(notice.arguments, secret))
+    # Large arguments have many rows, and mostly no secret among them.
+    secrets = "" if secret == NO_SECRET else tell_secrets(read_rows(notice.arguments, secret))
     all_of_it = "Else this" if secret.untold else "This"
     end = f"{all_of_it} is all of it. Approve runs exactly this."
-    return [context(*(plain(said) for said in (secrets, secret.untold, end) if said))]
+    small = context(*(plain(said) for said in (secrets, secret.untold, end) if said))
+    return [*wish_blocks(notice), small]
 
 
 def _input(block: str, action: str, label: str, most: int, *, optional: bool = False) -> Block:

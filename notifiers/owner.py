@@ -28,7 +28,7 @@ def ticket_message(notice: TicketNotice) -> Message:
             return _small(_waits(notice), notice)
         case Role.DECIDED:
             return _small(_ended(notice), notice)
-        case Role.ASK | Role.OUTCOME:
+        case Role.ASK | Role.OUTCOME | Role.HELD | Role.HELD_OWNER:
             raise ValueError(f"a ticket's {notice.role.value} card is not for the owner's DM")
         case _:
             assert_never(notice.role)

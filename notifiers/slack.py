@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from slack_sdk.web.async_client import AsyncWebClient
 
-from engine.cards import Asked, BatchNotice, Notice, OutcomeNotice, Receipt, Role
+from engine.cards import Asked, BatchNotice, HeldNotice, Notice, OutcomeNotice, Receipt, Role
 from engine.errors import DeliveryError
 from engine.identity import Via
 from engine.ids import PersonId
@@ -14,6 +14,7 @@ from notifiers.batch import batch_card, short_batch_card
 from notifiers.blocks import Message
 from notifiers.calls import SlackCalls
 from notifiers.card import ask_card, short_card
+from notifiers.held import held_message
 from notifiers.owner import batch_message, outcome_message, ticket_message
 from notifiers.refusals import CallError, Refusal
 from notifiers.wording import is_slack_person
@@ -61,6 +62,8 @@ class SlackNotifier:
         try:
             if isinstance(notice, OutcomeNotice):
                 return await self._tell_owner(notice, outcome_message(notice), known)
+            if isinstance(notice, HeldNotice):
+                return await self._tell_held(notice, held_message(notice), known)
             if notice.role is Role.ASK:
                 return await self._ask(notice, known)
             if known is None and await self._adds_nothing(notice):
@@ -83,7 +86,7 @@ class SlackNotifier:
                 return posted[0].model_copy(update={"also": tuple(posted[1:])})
         raise DeliveryError(f"no place took the card: {'; '.join(refused)}", permanent=True)
 
-    def _rounds(self, notice: Asked) -> Iterator[tuple[_Place, ...]]:
+    def _rounds(self, notice: Asked | HeldNotice) -> Iterator[tuple[_Place, ...]]:
         """Yield where a card may go, best first (DESIGN section 5).
 
         Where there is no channel, each of those who may decide has the card in their DM.
@@ -163,6 +166,35 @@ class SlackNotifier:
             return notice.ask.place == await self._room(notice.owner)
         return any(place.person == notice.owner for place in next(self._rounds(notice)))
 
+    async def _tell_held(self, notice: HeldNotice, made: Message, known: Receipt | None) -> Receipt:
+        """Tell the owner in their DM; and whoever decides, where their cards are."""
+        if notice.role is Role.HELD_OWNER and not is_slack_person(notice.owner):
+            return _NOT_SHOWN
+        if notice.role is Role.HELD_OWNER or known is not None:
+            return await self._tell_owner(notice, made, known)
+        for places in self._rounds(notice):
+            posted: list[Receipt] = []
+            for place in places:
+                # The owner has a message of their own.
+                if place.person != notice.owner:
+                    posted += await self._post_held(notice, made, place)
+            if posted:
+                return posted[0].model_copy(update={"also": tuple(posted[1:])})
+        return _NOT_SHOWN
+
+    async def _post_held(
+        self, notice: HeldNotice, made: Message, place: _Place
+    ) -> tuple[Receipt, ...]:
+        """Post it, unless the place does not take it."""
+        try:
+            channel = place.channel or await self._room(place.person or notice.owner)
+            key = notice.idempotency
+            return (await self._calls.post(channel, made, thread=place.thread, key=key),)
+        except CallError as error:
+            if error.kind is not Refusal.PLACE:
+                raise
+            return ()
+
     async def _tell_owner(self, notice: Notice, made: Message, known: Receipt | None) -> Receipt:
         if known is None:
             room = await self._room(notice.owner)
@@ -203,7 +235,7 @@ def _who_has_it(notice: Asked, reader: PersonId) -> str:
     return f"Without a channel, this card went to {len(reached)} of the {len(who.people)} it asks."
 
 
-def _deciders(notice: Asked) -> tuple[PersonId, ...]:
+def _deciders(notice: Asked | HeldNotice) -> tuple[PersonId, ...]:
     """Return the people on Slack who may decide, the owner first, and no more than a few."""
     who = notice.approvers
     barred = notice.requester if who.four_eyes else ""
@@ -211,7 +243,7 @@ def _deciders(notice: Asked) -> tuple[PersonId, ...]:
     return tuple(sorted(able, key=lambda one: one != notice.owner)[: limits.DIRECT])
 
 
-def _dm(who: PersonId, notice: Asked) -> _Place:
+def _dm(who: PersonId, notice: Asked | HeldNotice) -> _Place:
     return _Place("the owner's DM" if who == notice.owner else f"{who}'s DM", person=who)
 
 

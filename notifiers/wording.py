@@ -8,6 +8,7 @@ from engine.cards import Effect, EffectState, TicketNotice
 from engine.entries import CallOutcome
 from engine.identity import Actor, Approvers, Via, Vote
 from engine.ids import PersonId
+from engine.remembered import LASTS, Wished
 from engine.tickets import Allow, OutcomeUnknown, RemoteInput, Resolution, Risk, ToolPermission
 from notifiers import limits
 from notifiers.text import Style, clip, made_mrkdwn, mrkdwn, one_line, quote, units
@@ -252,6 +253,16 @@ def _finished(what: Effect, elsewhere: str, limit: int) -> str:
             return f"Ended{said}"
         case _:
             assert_never(what.outcome)
+
+
+def wish(wished: Wished | None) -> str:
+    """Return what whoever approved is told of remembering, after the rest; empty if nothing."""
+    return f" To be remembered for {span(wished.hours)}." if wished is not None else ""
+
+
+def span(hours: int) -> str:
+    """Return for how long something is remembered."""
+    return LASTS.get(hours, f"{hours:,} hours")
 
 
 def reference(notice: TicketNotice) -> str:

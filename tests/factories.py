@@ -4,10 +4,11 @@ from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
 
+from engine.berths import Ask
 from engine.cards import CardKey, Receipt, Role
 from engine.entries import Record, RecordKind
 from engine.events import RunEvent, RunStarted, link_event
-from engine.identity import Actor, Approvers, Via
+from engine.identity import Actor, Approvers, Via, Vote
 from engine.ids import (
     CROCKFORD,
     ApprovalId,
@@ -19,6 +20,7 @@ from engine.ids import (
     TokenId,
     place_of,
 )
+from engine.remembered import RememberedRule, Revoked, rule_id, terms_of
 from engine.runs import Origin, Run, RunStatus
 from engine.store import Change
 from engine.tickets import Allow, Decision, Resolution, ResumeTicket, ToolPermission
@@ -140,6 +142,17 @@ def make_record(entry: int, kind: RecordKind = RecordKind.INPUT, index: int = 0)
     return Record(entry, kind, index, f'{{"of": "{entry}.{index}"}}')
 
 
+def make_ask(approval: str, most: int = 1, **given: Any) -> Ask:
+    """Return an ask of an agent and an approver who may have so many open."""
+    usual: dict[str, Any] = {
+        "approval": ApprovalId(approval),
+        "run": RunId("run_of_" + approval),
+        "within": (("agent:a", most), ("person:U1", most)),
+        "told": ("owner:a:UOWNER",),
+    }
+    return Ask(**(usual | given))
+
+
 def make_card_key(run: Run, **given: Any) -> CardKey:
     """Return the key of a card that asks."""
     usual: dict[str, Any] = {
@@ -178,3 +191,31 @@ class NewerReceipt(Receipt):
 def make_newer(run: Run) -> NewerRun:
     """Return the run as a later version would write it."""
     return NewerRun(**{name: getattr(run, name) for name in Run.model_fields})
+
+
+def make_rule(**given: Any) -> RememberedRule:
+    """Return a rule that the owner gave at the start, for an hour."""
+    number = next(_numbers)
+    approval = ApprovalId(f"approval_{number}")
+    owner = Actor(id=OWNER, via=Via.SLACK)
+    usual: dict[str, Any] = {
+        "id": rule_id(approval),
+        "approval": approval,
+        "ref": make_ref(),
+        "run": RunId(f"run_{number}"),
+        "agent": "deployer",
+        "tool": "deploy",
+        "fingerprint": "fingerprint",
+        "terms": terms_of({"env": "prod", "version": "1"}, (), ("/version",), approval),
+        "owner": OWNER,
+        "approvers": Approvers(people=(OWNER,), four_eyes=False),
+        "votes": (Vote(actor=owner, person=OWNER, seat=OWNER, at=START),),
+        "granted_at": START,
+        "expires_at": START + timedelta(hours=1),
+    }
+    return RememberedRule(**(usual | given))
+
+
+def make_revoked(at: datetime = START) -> Revoked:
+    """Return what is kept of the owner's revoking a rule."""
+    return Revoked(by=Actor(id=OWNER, via=Via.SLACK), at=at)

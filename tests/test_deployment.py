@@ -16,7 +16,7 @@ import yaml
 from bot.metrics import Meters
 from bot.server import Limits
 from bot.settings import Settings, env_name
-from engine.store import Gauges
+from engine.gauges import Gauges
 from tests.bot.stage import on_stage
 from tests.factories import START
 

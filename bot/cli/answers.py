@@ -10,12 +10,13 @@ from bot.cli.screen import Screen, print_notice
 from bot.cli.terminal import Terminal, at_terminal
 from bot.replies import FOR_TERMINAL, recorded, started
 from bot.settings import SettingsError
-from engine import Decision, Origin, Via
+from engine import Allow, Decision, Origin, Via
 from engine.arguments import canonical_arguments
 from engine.cards import TicketNotice
 from engine.errors import ToolCallError
 from engine.schema import Json
-from notifiers import limits, needs_review
+from notifiers import limits, needs_review, wording
+from notifiers.remember import terms_line
 
 
 def decide(ref: str, decision: Decision) -> None:
@@ -27,10 +28,43 @@ def decide(ref: str, decision: Decision) -> None:
     at_terminal(work)
 
 
-def approve(ref: str, edits: str, reviewed: str) -> None:
-    """Approve the call of this ref, with some of its arguments changed if there are edits."""
+def approve(ref: str, decision: Allow, reviewed: str, *, heard: bool) -> None:
+    """Approve the call of this ref, once it is reviewed.
+
+    ``heard``: the operator has said what to do about what others want remembered.
+    """
+
+    async def work(terminal: Terminal) -> None:
+        def review(notice: TicketNotice) -> None:
+            if decision.remember is None and not heard:
+                _check_seen(notice)
+            _review(notice, reviewed)
+
+        Screen().line(recorded(await terminal.approve(ref, decision, review)))
+
+    at_terminal(work)
+
+
+def _check_seen(notice: TicketNotice) -> None:
+    """Refuse an approval that would agree to more than was typed.
+
+    Raises:
+        SettingsError: others want it remembered; the text says what.
+
+    """
+    wished = notice.wished
+    if wished is None or notice.resolution is not None:
+        return
+    terms = terms_line(wished.terms, limits.WISH)
+    asks = f"{FOR_TERMINAL.person(wished.by.id)} asks to remember this for"
+    choose = "say --agree to approve that too, or --once to approve this call alone"
+    raise SettingsError([f"{asks} {wording.span(wished.hours)} ({terms}): {choose}"])
+
+
+def approve_with(ref: str, edits: str, reviewed: str) -> None:
+    """Approve the call of this ref with some of its arguments changed, once it is reviewed."""
     try:
-        given = json.loads(canonical_arguments(edits)) if edits else None
+        given = json.loads(canonical_arguments(edits))
     except ToolCallError as error:
         raise SettingsError([f"--with: {error}"]) from None
 
@@ -38,13 +72,9 @@ def approve(ref: str, edits: str, reviewed: str) -> None:
         def review(notice: TicketNotice) -> None:
             _review(notice, reviewed)
 
-        if given is None:
-            done = await terminal.approve(ref, review)
-        else:
-            done = await terminal.edit(ref, given, review)
-        Screen().line(recorded(done))
+        Screen().line(recorded(await terminal.edit(ref, given, review)))
 
-    at_terminal(work, with_agents=given is not None)
+    at_terminal(work, with_agents=True)
 
 
 def _review(notice: TicketNotice, reviewed: str) -> None:
@@ -87,7 +117,7 @@ def start_run(agent: str, text: str, *, owner: str, context: str, key: str) -> N
         )
         Screen().line(started(agent, queued.ref, FOR_TERMINAL))
 
-    at_terminal(work, with_agents=True)
+    at_terminal(work, with_agents=True, makes=True)
 
 
 def _read_context(text: str) -> Json:

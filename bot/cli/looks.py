@@ -2,7 +2,7 @@
 
 from bot.cli.screen import Screen, event_as_json, print_ending, print_run, print_runs, run_as_json
 from bot.cli.terminal import Terminal, at_terminal
-from bot.settings import SettingsError
+from bot.settings import Purpose, SettingsError
 from engine import Run, RunStatus, Via
 from engine.cards import TicketNotice
 from engine.ids import REF_LENGTH, normalise_ref
@@ -23,7 +23,7 @@ def list_runs(
         else:
             print_runs(screen, [(run, await terminal.engine.ending(run)) for run in runs])
 
-    at_terminal(work)
+    at_terminal(work, Purpose.LOOK)
 
 
 def show_run(ref: str, *, as_json: bool) -> None:
@@ -41,7 +41,7 @@ def show_run(ref: str, *, as_json: bool) -> None:
             print_run(screen, run, notices, events)
             print_ending(screen, run, await terminal.engine.ending(run))
 
-    at_terminal(work)
+    at_terminal(work, Purpose.LOOK)
 
 
 def cancel_run(ref: str) -> None:

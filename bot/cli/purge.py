@@ -23,18 +23,35 @@ def purge(
         bool, typer.Option("--dry-run", help="Say how many there are; remove nothing.")
     ] = False,
 ) -> None:
-    """Remove runs that ended long ago, with all that was kept of them; never a live one."""
+    """Remove runs and remembered rules that ended long ago; never one that is live."""
     age = _read_age(older_than)
     from bot.cli.screen import Screen
     from bot.cli.terminal import at_terminal
+    from bot.logs import report_fault
+    from engine.errors import UndecodableRecordError
+
+    unreadable = 0
+
+    def report(part: str, error: Exception) -> None:
+        nonlocal unreadable
+        if isinstance(error, UndecodableRecordError):
+            unreadable += 1
+        else:
+            report_fault(part, error)
 
     async def work(terminal: "Terminal") -> None:
         count = await _purge(terminal, age, dry_run=dry_run)
+        moment = terminal.engine.surroundings.clock() - age
+        rules = await terminal.engine.store.rules.forget(moment, dry_run=dry_run)
         runs = "1 run" if count == 1 else f"{count} runs"
         done = "Would remove" if dry_run else "Removed"
-        Screen().line(f"{done} {runs} that ended more than {older_than} ago.")
+        told = f"; {unreadable} of them could not be read" if unreadable else ""
+        Screen().line(f"{done} {runs} that ended more than {older_than} ago{told}.")
+        if rules:
+            kept = "1 remembered rule" if rules == 1 else f"{rules} remembered rules"
+            Screen().line(f"{done} {kept} that ended more than {older_than} ago.")
 
-    at_terminal(work)
+    at_terminal(work, report=report)
 
 
 async def _purge(terminal: "Terminal", age: timedelta, *, dry_run: bool) -> int:

@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 import typer
 
 from bot.bootstrap import load_agents
+from bot.cli.remembering import print_remembered, remembered, would_settle
 from bot.cli.screen import Screen
 from bot.house_rules import house_rules, under_house_rules
 from bot.settings import Purpose, Settings, SettingsError, read_settings
-from engine import Agent, RuleBook, Verdict
+from engine import Agent, RememberedRule, RuleBook, Verdict
 from engine.agents import AgentRegistry
 from engine.arguments import canonical_arguments
 from engine.errors import ToolCallError
@@ -21,12 +22,14 @@ STATUS = {Verdict.ALLOW: 0, Verdict.ASK: 3, Verdict.DENY: 4}
 UNDECIDED = 5
 """What is asked here leaves open which word it would be."""
 _POLICY = "the agent's own policy"
+_IF_SO = "if the tool is as it was, and those who approved could do so still"
 
 
 def list_rules() -> None:
     """Print every rule there is, and each book's default."""
     screen = Screen()
-    books = list(_all_books(read_settings(Purpose.LOOK)))
+    settings = read_settings(Purpose.LOOK)
+    books, kept = list(_all_books(settings)), remembered(settings)
     rows = [
         (rule.verdict, rule.name, rule.agent, rule.tool, " and ".join(rule.when), rule.where)
         for book in books
@@ -36,11 +39,14 @@ def list_rules() -> None:
         screen.table(("VERDICT", "RULE", "AGENT", "TOOL", "WHEN", "PLACE"), rows)
     for book in books:
         screen.line(f"Whatever no rule of {book.name} matches: {book.default.value}.")
-    if not books:
+    if kept:
+        screen.line("Remembered approvals:", "bold")
+        print_remembered(screen, kept)
+    if not books and not kept:
         screen.line("No rules.")
 
 
-def check_call(tool: str, arguments: str, agent_name: str) -> int:
+def check_call(tool: str, arguments: str, agent_name: str, owner: str) -> int:
     """Print what the rules make of a call, and return the exit status that says the same.
 
     Raises:
@@ -54,29 +60,28 @@ def check_call(tool: str, arguments: str, agent_name: str) -> int:
         _check_tool(agent, tool)
     books = agent.books if agent else tuple(_house(settings))
     word = agent.approvals.get(tool) if agent else None
-    rulings = [judge(books, agent_name, tool, values)]
-    if isinstance(word, str):
-        rulings.append(Ruling(read_verdict(word), _POLICY))
-    ruling = strictest(rulings)
+    ruling = _ruling(books, agent_name, tool, values, word)
+    asks = ruling.verdict is Verdict.ASK or callable(word)
+    kept = would_settle(remembered(settings), agent, tool, values) if agent and asks else ()
+    theirs = (rule for rule in kept if rule.owner == owner and not rule.conversation)
+    settled = next(theirs, None)
+    if settled is not None and ruling.verdict is Verdict.ASK:
+        ruling = Ruling(Verdict.ALLOW, f"the remembered rule {settled.id}")
     open_ = list(_open(books, ruling, agent_name, tool, values))
     if callable(word) and ruling.verdict is not Verdict.DENY:
         open_.append(f"{_POLICY} is a function: it is asked when the call is made")
-    _print(books, ruling, open_, agent_name, tool, values)
-    return UNDECIDED if open_ else STATUS[ruling.verdict]
-
-
-def _print(
-    books: Sequence[RuleBook],
-    ruling: Ruling,
-    open_: Sequence[str],
-    agent: str,
-    tool: str,
-    values: Json,
-) -> None:
     screen = Screen()
     screen.line(f"undecided; else {_told(ruling)}" if open_ else _told(ruling), "bold")
     for why in open_:
         screen.line(f"  {why}")
+    _print_findings(screen, books, agent_name, tool, values)
+    _print_kept(screen, kept)
+    return UNDECIDED if open_ else STATUS[ruling.verdict]
+
+
+def _print_findings(
+    screen: Screen, books: Sequence[RuleBook], agent: str, tool: str, values: Json
+) -> None:
     for book in books:
         for finding in book.explain(agent, tool, values):
             screen.line(f"  {_told_finding(finding)}")
@@ -99,6 +104,20 @@ def _open(
             would = word if by_default else strictest([ruling, word])
             if finding.misses == (f"agent {rule.agent}",) and would.verdict != ruling.verdict:
                 yield f"of an agent {rule.agent}: {rule.verdict}, by {rule.name}"
+
+
+def _print_kept(screen: Screen, kept: tuple[RememberedRule, ...]) -> None:
+    for rule in kept:
+        screen.line(f"  allow {rule.id} matches, for runs of {rule.owner}: {_IF_SO}")
+
+
+def _ruling(
+    books: tuple[RuleBook, ...], agent: str, tool: str, values: Json, word: object
+) -> Ruling:
+    rulings = [judge(books, agent, tool, values)]
+    if isinstance(word, str):
+        rulings.append(Ruling(read_verdict(word), _POLICY))
+    return strictest(rulings)
 
 
 def _told(ruling: Ruling) -> str:

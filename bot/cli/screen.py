@@ -17,11 +17,13 @@ from engine.events import RunEvent
 from engine.runs import Run
 from engine.tickets import OutcomeUnknown, RemoteInput, ResumeTicket, ToolPermission
 from notifiers.arguments import read_rows, tell_secrets
+from notifiers.remember import remembered_line
 from notifiers.sheet import secret_of
 from notifiers.text import Style, inert, one_line
 from notifiers.wording import effect, question, risk, short_digest, title
 
 _TEXT = 60
+_WISH = 4_000
 
 
 class Screen:
@@ -121,6 +123,7 @@ def _ticket_as_json(ticket: ResumeTicket) -> dict[str, Any]:
         "on_call": ticket.approvers.on_call,
         "needed": ticket.needed,
         "votes": [{"by": vote.actor.id, "at": vote.at.isoformat()} for vote in ticket.votes],
+        "held_back": ticket.held is not None,
         "deadline": ticket.deadline.isoformat() if ticket.deadline else None,
         "digest": ticket.digest,
     }
@@ -128,7 +131,9 @@ def _ticket_as_json(ticket: ResumeTicket) -> dict[str, Any]:
 
 def _about(run: Run, ending: str) -> str:
     if run.tickets:
-        return ", ".join(f"{ticket.ref} {_subject(ticket)}" for ticket in run.tickets)
+        asked = [f"{one.ref} {_subject(one)}" for one in run.tickets if one.held is None]
+        held = len(run.tickets) - len(asked)
+        return ", ".join([*asked, f"{held} held back"] if held else asked)
     text = one_line(ending)
     return text if len(text) <= _TEXT else f"{text[:_TEXT]}…"
 
@@ -172,6 +177,8 @@ def _stands(notice: TicketNotice) -> str:
         return f"{tell_resolution(end)}, {_moment(end.at)}"
     people = named(notice.approvers, FOR_TERMINAL) or "nobody"
     until = f", until {_moment(notice.deadline)}" if notice.deadline else ""
+    if notice.held:
+        until = "; held back, as too many others are open"
     return f"for {people} to decide{until}"
 
 
@@ -187,6 +194,8 @@ def _print_arguments(screen: Screen, notice: TicketNotice) -> None:
     for told in filter(None, (tell_secrets(rows), secret.untold)):
         screen.box(told)
     screen.box(short_digest(notice.digest))
+    if notice.wished is not None:
+        screen.box(f"{tell_actor(notice.wished.by)}: {remembered_line(notice, _WISH)}")
 
 
 def _commands(notice: TicketNotice) -> Iterator[str]:

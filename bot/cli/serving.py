@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bot.local_slack import LocalSlack
+from bot.local_slack import LocalSlack, World, default_world
 from bot.local_slack_port import listen
+from bot.manifest import SCOPES
 from bot.settings import Purpose, read_settings
 from bot.stopping import told_to_stop
 
@@ -30,7 +31,7 @@ def serve_local_slack(port: int) -> int:
 
 async def _serve_local_slack(port: int) -> int:
     # A bot in HTTP mode is looked for at its default address; one in Socket Mode comes by itself.
-    slack = LocalSlack(request_url=DEFAULT_BOT)
+    slack = LocalSlack(request_url=DEFAULT_BOT, world=_world())
     with told_to_stop() as told, TemporaryDirectory(prefix="holdshort-slack-") as folder:
         if not await listen(slack, port):
             sys.stderr.write(f"holdshort: port {port} is taken, so the page is elsewhere\n")
@@ -41,6 +42,17 @@ async def _serve_local_slack(port: int) -> int:
         finally:
             await slack.stop()
     return 0
+
+
+def _world() -> World:
+    """Return a workspace as it should be: the app as the manifest has it, no channel shared."""
+    world = default_world()
+    world.app = world.app.model_copy(update={"scopes": frozenset(SCOPES)})
+    for channel in world.channels.values():
+        if channel.is_ext_shared:
+            own = tuple(one for one in channel.members if not world.users[one].team_id)
+            world.put_channel(channel.model_copy(update={"is_ext_shared": False, "members": own}))
+    return world
 
 
 def _settings(slack: LocalSlack, folder: Path) -> Iterator[str]:

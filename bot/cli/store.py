@@ -66,4 +66,7 @@ def _print(copied: "Copied", target: "Path | RedisAddress") -> None:
     url = f"sqlite:///{target}" if isinstance(target, Path) else str(target)
     screen = Screen()
     screen.line(f"Copied {runs} ({copied.waiting:,} waiting); verified.{known}")
+    if copied.rules:
+        rules = "1 remembered rule" if copied.rules == 1 else f"{copied.rules:,} remembered rules"
+        screen.line(f"Copied {rules}; verified.")
     screen.line(f"Now point HOLDSHORT_STORE_URL at {url} and serve from there alone.")

@@ -9,10 +9,12 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 from bot.bootstrap import open_runtime
+from bot.logs import report_fault
 from bot.settings import Purpose, Settings, SettingsError, read_settings
+from bot.stores import check_there
 from engine import Actor, Allow, Decision, RunEngine, Via
 from engine.cards import TicketNotice
-from engine.ids import PersonId
+from engine.ids import PersonId, Report, Surroundings
 from engine.lifecycle.answer import Recorded
 from engine.schema import Json
 
@@ -51,7 +53,7 @@ class Terminal:
         operator = self.operator
         return await self._record(ref, await self._token(ref), decision, operator)
 
-    async def approve(self, ref: str, review: Review) -> Recorded:
+    async def approve(self, ref: str, decision: Allow, review: Review) -> Recorded:
         """Approve the call of this ref, once it is reviewed, as the operator.
 
         Raises:
@@ -62,7 +64,7 @@ class Terminal:
         token = await self._token(ref)
         review(await self.engine.notice(token, Via.TERMINAL))
         # With the same token: should the call be edited meanwhile, it is superseded.
-        return await self._record(ref, token, Allow(), operator)
+        return await self._record(ref, token, decision, operator)
 
     async def _token(self, ref: str) -> str:
         return await self.engine.token_for(ref, Via.TERMINAL)
@@ -102,26 +104,45 @@ def _check_has_agents(settings: Settings) -> None:
 
 
 @asynccontextmanager
-async def open_terminal(*, with_agents: bool = False) -> AsyncIterator[Terminal]:
+async def open_terminal(
+    purpose: Purpose = Purpose.TERMINAL,
+    *,
+    with_agents: bool = False,
+    makes: bool = False,
+    report: Report = report_fault,
+) -> AsyncIterator[Terminal]:
     """Open the store of the settings; the agents are loaded only where one is to be started.
+
+    ``makes``: the command may be the first to use the store. ``report``: what is told of faults.
 
     Raises:
         ConfigurationError: something must be put right first; the text says what.
 
     """
-    settings = read_settings(Purpose.TERMINAL)
+    settings = read_settings(purpose)
     if with_agents:
         _check_has_agents(settings)
+    if not makes:
+        check_there(settings)
     agents = None if with_agents else ()
-    async with open_runtime(settings, agents=agents) as runtime:
+    around = Surroundings(report=report)
+    async with open_runtime(settings, agents=agents, surroundings=around) as runtime:
         yield Terminal(runtime.engine, settings)
 
 
-def at_terminal(work: Callable[[Terminal], Awaitable[None]], *, with_agents: bool = False) -> None:
+def at_terminal(
+    work: Callable[[Terminal], Awaitable[None]],
+    purpose: Purpose = Purpose.TERMINAL,
+    *,
+    with_agents: bool = False,
+    makes: bool = False,
+    report: Report = report_fault,
+) -> None:
     """Do the work of a command."""
 
     async def run() -> None:
-        async with open_terminal(with_agents=with_agents) as terminal:
+        opening = open_terminal(purpose, with_agents=with_agents, makes=makes, report=report)
+        async with opening as terminal:
             await work(terminal)
 
     asyncio.run(run())

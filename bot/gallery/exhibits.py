@@ -23,6 +23,7 @@ from bot.gallery.samples import (
     STATES,
     TWO_OF_THREE,
     closed,
+    held,
     ticket,
     vote,
 )
@@ -32,6 +33,7 @@ from engine.cards import (
     BatchNotice,
     Effect,
     EffectState,
+    HeldNotice,
     Notice,
     OutcomeNotice,
     Role,
@@ -50,8 +52,10 @@ from notifiers import (
     batch_message,
     deny_form,
     edit_form,
+    held_message,
     outcome_message,
     pages,
+    remember_form,
     review_form,
     short_batch_card,
     short_card,
@@ -70,6 +74,7 @@ class Shelf(StrEnum):
     BATCHES = "batches"
     CLOSED = "closed"
     SHORTENED = "shortened"
+    HELD = "held-back"
     OWNER = "owner"
     FORMS = "forms"
 
@@ -248,6 +253,11 @@ def _batches() -> list[Exhibit]:
 
 _ASKED: Json = {"role": Role.ASKED, "ask": ASK_RECEIPT, "token": None}
 _OTHERS = Approvers(people=(BOB,), groups=("S0ONCALL",))
+_HELD: Mapping[str, HeldNotice] = {
+    "held_by_an_agents_limit": held(),
+    "held_by_an_approvers_limit": held(full="approver", opened=50, waiting=1, approvers=_OTHERS),
+    "held_no_more": held(waiting=0),
+}
 _OWNER: Mapping[str, Notice] = {
     "owner_waits_for_you": ticket(**_ASKED),
     "owner_waits_for_others": ticket(**_ASKED, approvers=_OTHERS),
@@ -280,8 +290,14 @@ def _for_the_owner(notice: Notice) -> Callable[[Any], Message]:
             return batch_message
         case OutcomeNotice():
             return outcome_message
+        case HeldNotice():
+            return held_message
         case _:
             assert_never(notice)
+
+
+def _held() -> list[Exhibit]:
+    return [Exhibit(name, Shelf.HELD, one, held_message) for name, one in _HELD.items()]
 
 
 def _forms() -> list[Exhibit]:
@@ -294,6 +310,11 @@ def _forms() -> list[Exhibit]:
         ("form_answer", STATES["question"], answer_form),
         ("form_answer_long", ticket(target=LONG_QUESTION), answer_form),
         ("form_edit_defaults", STATES["open_defaults"], edit_form),
+        ("form_remember", STATES["open"], remember_form),
+        ("form_remember_secrets", STATES["open_secrets"], remember_form),
+        ("form_remember_hostile", STATES["open_hostile"], remember_form),
+        ("form_remember_nested_arguments", STATES["open_nested_arguments"], remember_form),
+        ("form_remember_without_arguments", STATES["open_without_arguments"], remember_form),
         ("form_review_high_risk", STATES["open_high_risk"], review_form),
         ("form_review_defaults", STATES["open_defaults"], review_form),
         ("form_review_hostile", STATES["open_hostile"], review_form),
@@ -310,5 +331,13 @@ _BOOK = ticket(
 
 EXHIBITS: Mapping[str, Exhibit] = {
     one.name: one
-    for one in (*_cards(), *_noted(), *_batches(), *_shortened(), *_owner(), *_forms())
+    for one in (
+        *_cards(),
+        *_noted(),
+        *_batches(),
+        *_shortened(),
+        *_held(),
+        *_owner(),
+        *_forms(),
+    )
 }

@@ -5,13 +5,24 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from engine.cards import Effect, EffectState, Original, OutcomeNotice, Receipt, Role, TicketNotice
+from engine.cards import (
+    Effect,
+    EffectState,
+    HeldNotice,
+    Original,
+    OutcomeNotice,
+    Receipt,
+    Role,
+    TicketNotice,
+)
 from engine.entries import CallOutcome
 from engine.fields import Field, FieldKind
 from engine.identity import SYSTEM, Actor, Approvers, Via, Vote
 from engine.ids import ApprovalId, CallId, OpId, PersonId, Ref, RunId
 from engine.redaction import HIDDEN
+from engine.remembered import Wished, terms_of
 from engine.runs import Origin, RunStatus
+from engine.schema import Json
 from engine.tickets import (
     Allow,
     Answer,
@@ -107,6 +118,26 @@ def outcome(status: RunStatus, text: str) -> OutcomeNotice:
     )
 
 
+def held(**changed: Any) -> HeldNotice:  # noqa: ANN401 - same
+    """Return that asks wait, as too many are open."""
+    fields: dict[str, Any] = {
+        "role": Role.HELD,
+        "idempotency": "run_1:apr_1:held",
+        "run": RunId("run_1"),
+        "run_ref": Ref("R4T8AB"),
+        "agent": "deployer",
+        "owner": ALICE,
+        "requester": ALICE,
+        "origin": Origin(),
+        "approvers": Approvers(people=(BOB,)),
+        "full": "agent",
+        "opened": 20,
+        "waiting": 37,
+        "at": LATER,
+    }
+    return HeldNotice(**{**fields, **changed})
+
+
 def finished(how: CallOutcome | None, text: str, seconds: float | None = 3.2) -> Effect:
     """Return the effect of a call that has ended."""
     return Effect(state=EffectState.FINISHED, outcome=how, text=text, seconds=seconds)
@@ -175,6 +206,18 @@ LEFT_OUT: dict[str, Any] = {
     ),
 }
 
+
+def wished(arguments: Json, *loose: str, hours: int = 8, **more: Any) -> Wished:  # noqa: ANN401
+    """Return Bob's wish to remember a call, with these arguments loose."""
+    terms = terms_of(arguments, (), loose, "apr_1")
+    bob = Actor(id=BOB, via=Via.SLACK)
+    return Wished(
+        **{"terms": terms, "hours": hours, "conversation": False, "by": bob, "at": LATER, **more}
+    )
+
+
+TO_PROD: dict[str, Json] = {"env": "prod", "version": "1.4.2"}
+
 STATES: dict[str, TicketNotice] = {
     "open": ticket(),
     "open_low_risk": ticket(declared=Declared(risk=Risk.LOW)),
@@ -218,6 +261,28 @@ STATES: dict[str, TicketNotice] = {
     ),
     "open_defaults": ticket(**LEFT_OUT),
     "approved_with_defaults": closed(Allow(), **LEFT_OUT),
+    "open_to_be_remembered": ticket(
+        approvers=TWO_OF_THREE, needed=2, votes=(vote(BOB),), wished=wished(TO_PROD, "/version")
+    ),
+    "open_hostile_to_be_remembered": ticket(
+        arguments=HOSTILE,
+        approvers=TWO_OF_THREE,
+        needed=2,
+        votes=(vote(BOB),),
+        wished=wished(HOSTILE, "/note", hours=168, conversation=True),
+    ),
+    "approved_and_remembered": closed(
+        Allow(),
+        wished=wished(TO_PROD, "/version"),
+        effect=finished(CallOutcome.SUCCEEDED, "release 1.4.2 live"),
+    ),
+    "denied_so_not_remembered": closed(
+        Deny(reason="Ask me each time."),
+        approvers=TWO_OF_THREE,
+        needed=2,
+        votes=(vote(BOB),),
+        wished=wished(TO_PROD, "/version"),
+    ),
     "open_secrets": ticket(**SECRETS),
     "open_many_secrets": ticket(**SEVERAL_HIDDEN),
     "open_many_arguments": ticket(

@@ -19,11 +19,13 @@ from engine.events import VoteCast
 from engine.identity import SYSTEM, Actor, Claimant, Vote, judge
 from engine.ids import ApprovalId, Moment, PersonId, Ref, RunId
 from engine.lifecycle.denials import with_denial
-from engine.lifecycle.draft import Draft, raise_ticket
+from engine.lifecycle.draft import Draft, keep_open, raise_ticket
 from engine.lifecycle.edit import Edit, put_edit
 from engine.lifecycle.propose import told
-from engine.lifecycle.seal import check_open, sealed
+from engine.lifecycle.remember import check_wish, drop_wish, put_wish
+from engine.lifecycle.seal import check_open
 from engine.lifecycle.table import CallCause
+from engine.remembered import Term, Wished
 from engine.runs import Run, ToolCall
 from engine.schema import Frozen, digest_of
 from engine.store import Change, KeyRecord
@@ -47,18 +49,22 @@ MAX_REASON_CHARS = 2_000
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What an answer is judged with besides the run: the command, who gives it, checked edits."""
+    """What an answer is judged with besides the run: the command, who gives it, checked edits.
+
+    ``terms`` are those of what is to be remembered.
+    """
 
     command: ResumeCommand
     claimant: Claimant
     edit: Edit | None = None
+    terms: tuple[Term, ...] = ()
 
 
 class Recorded(Frozen):
     """What an actor is told of a recorded answer; the same for every repeat of its key.
 
     ``resolution`` is their own word. It ended the ticket unless it was one vote of several:
-    ``votes`` of the ``needed`` were there with it.
+    ``votes`` of the ``needed`` were there with it. ``wished`` is what will be remembered.
     """
 
     run: RunId
@@ -69,6 +75,7 @@ class Recorded(Frozen):
     still_open: int
     votes: int = 1
     needed: int = 1
+    wished: Wished | None = None
 
     @property
     def missing(self) -> int:
@@ -107,6 +114,7 @@ def _recorded(run: Run, ticket: ResumeTicket, resolution: Resolution) -> Recorde
         still_open=len(others),
         votes=ticket.counted,
         needed=ticket.needed,
+        wished=ticket.wished if isinstance(resolution.decision, Allow) else None,
     )
 
 
@@ -156,6 +164,7 @@ def admit(run: Run, judgement: Judgement) -> tuple[ResumeTicket, PersonId]:
     ticket = validate_resume(run, command)
     check_open(run, ticket)
     _check_words(command)
+    check_wish(ticket, command.decision)
     return ticket, seat
 
 
@@ -175,6 +184,7 @@ def answer(
     edit = _edit_in(ticket, judgement)
     if edit is not None:
         ticket = put_edit(draft, ticket, edit, command.actor)
+    ticket = _wished(draft, ticket, judgement)
     instead_of = seat if seat not in {claimant.person.id, command.actor.id} else None
     word = Resolution(
         decision=_kept(command.decision),
@@ -191,6 +201,15 @@ def answer(
     told_so = _recorded(draft.run, ticket, word)
     record = _key_record(told_so, command, key) if key is not None else None
     return draft.change(key=record, not_after=ticket.deadline, confirm=True), told_so
+
+
+def _wished(draft: Draft, ticket: ResumeTicket, judgement: Judgement) -> ResumeTicket:
+    command = judgement.command
+    if isinstance(command.decision, Allow) and command.decision.remember is not None:
+        return put_wish(draft, ticket, command, judgement.terms)
+    if isinstance(command.decision, Allow) and command.decision.once:
+        return drop_wish(draft, ticket, command.actor)
+    return ticket
 
 
 def _edit_in(ticket: ResumeTicket, judgement: Judgement) -> Edit | None:
@@ -213,9 +232,7 @@ def _voted(draft: Draft, ticket: ResumeTicket, vote: Vote) -> ResumeTicket:
     if known is not None:
         raise AlreadyVotedError(at=known.at, votes=ticket.counted, needed=ticket.needed)
     call = draft.batch.call(ticket.target.call)
-    voted = sealed(ticket.model_copy(update={"votes": (*ticket.votes, vote)}), call)
-    rest = tuple(voted if t.approval == voted.approval else t for t in draft.run.tickets)
-    draft.set(tickets=rest)
+    voted = ticket.model_copy(update={"votes": (*ticket.votes, vote)})
     if voted.needed > 1:
         so_far = VoteCast(
             approval=voted.approval,
@@ -226,7 +243,8 @@ def _voted(draft: Draft, ticket: ResumeTicket, vote: Vote) -> ResumeTicket:
         )
         draft.note(so_far)
         raise_ticket(draft, voted)
-    return voted
+    # A vote that decides closes the ticket, which is sealed then.
+    return voted if voted.counted >= voted.needed else keep_open(draft, voted)
 
 
 def _key_record(told_so: Recorded, command: ResumeCommand, key: str) -> KeyRecord:

@@ -198,6 +198,14 @@ class Draft:
         )
 
 
+def keep_open(draft: Draft, ticket: ResumeTicket) -> ResumeTicket:
+    """Put a changed ticket in the place of what it was; return it sealed anew."""
+    anew = sealed(ticket, draft.batch.call(ticket.target.call))
+    rest = tuple(anew if t.approval == anew.approval else t for t in draft.run.tickets)
+    draft.set(tickets=rest)
+    return anew
+
+
 def raise_ticket(draft: Draft, ticket: ResumeTicket, role: Role = Role.ASK) -> None:
     """Want the card that shows a ticket, which it may share, to show the run as it is."""
     call = draft.batch.call(ticket.target.call)

@@ -8,9 +8,8 @@ from engine.entries import ArgumentsEdit, Record, RecordKind, read_edit
 from engine.events import ArgumentsEdited
 from engine.identity import Actor
 from engine.ids import CallId, TokenId
-from engine.lifecycle.draft import Draft, raise_ticket
+from engine.lifecycle.draft import Draft, keep_open, raise_ticket
 from engine.lifecycle.propose import permission_digest
-from engine.lifecycle.seal import sealed
 from engine.tickets import Declared, Edited, ResumeTicket
 
 
@@ -53,10 +52,9 @@ def put_edit(draft: Draft, ticket: ResumeTicket, edit: Edit, actor: Actor) -> Re
     kept = ArgumentsEdit(call=call.id, arguments=edit.arguments, secrets=secrets)
     number = draft.run.event_count
     draft.write(RecordKind.EDIT, draft.batch.entry, kept.model_dump_json(), number)
-    fresh = {**asked, "token": TokenId(draft.moment.ids.new("tok")), "votes": ()}
-    anew = sealed(ticket.model_copy(update=fresh), changed)
-    rest = tuple(anew if t.approval == anew.approval else t for t in draft.run.tickets)
-    draft.set(tickets=rest)
+    token = TokenId(draft.moment.ids.new("tok"))
+    fresh = {**asked, "token": token, "votes": (), "wished": None}
+    anew = keep_open(draft, ticket.model_copy(update=fresh))
     raise_ticket(draft, anew)
     raise_ticket(draft, anew, Role.ASKED)
     return anew

@@ -4,7 +4,13 @@ from datetime import datetime, timedelta
 
 from engine.entries import CallOutcome, CallResult
 from engine.errors import InvalidRunStateError
-from engine.events import CallLost, CallStarted, CallTightened, CallWithheld
+from engine.events import (
+    ApprovalRemembered,
+    CallLost,
+    CallStarted,
+    CallTightened,
+    CallWithheld,
+)
 from engine.identity import SYSTEM, Approvers
 from engine.ids import ApprovalId, CallId, Moment, OpId, TokenId, place_of
 from engine.lifecycle.draft import Draft, raise_ask_of
@@ -24,8 +30,12 @@ def operation(run: Run, call: CallId) -> OpId:
     return OpId(f"{run.id}:{call}")
 
 
-def begin(run: Run, call_id: CallId, moment: Moment) -> Change:
+def begin(
+    run: Run, call_id: CallId, moment: Moment, remembered: ApprovalRemembered | None = None
+) -> Change:
     """Return the Change to be committed before the effect of a call may start.
+
+    ``remembered``: the rule that its approval made.
 
     Raises:
         InvalidRunStateError: a ticket of the run is open, or the call is not allowed.
@@ -36,6 +46,8 @@ def begin(run: Run, call_id: CallId, moment: Moment) -> Change:
     draft = Draft(run, moment)
     call = draft.batch.call(call_id)
     op = operation(run, call_id)
+    if remembered is not None and call.attempts == 0:
+        draft.note(remembered)
     started = draft.move_call(
         call, CallCause.BEGIN, op=op, attempts=call.attempts + 1, started_at=moment.now
     )
@@ -118,8 +130,14 @@ def ask_again(run: Run, anew: ToolCall, asking: Asking, moment: Moment) -> Chang
     """
     draft = Draft(run, moment)
     call = draft.batch.call(anew.id)
-    now_is = {"fingerprint": anew.fingerprint, "declared": anew.declared}
-    waiting = draft.move_call(call, CallCause.RE_ASK, **now_is)
+    waiting = draft.move_call(
+        call,
+        CallCause.RE_ASK,
+        fingerprint=anew.fingerprint,
+        declared=anew.declared,
+        verdict=Verdict.ASK,
+        settled="",
+    )
     open_permission(draft, waiting, asking)
     return park_if_asking(draft)
 
@@ -132,7 +150,7 @@ def tighten(run: Run, call_id: CallId, ruling: Ruling, asking: Asking, moment: M
         CallTightened(call=call_id, tool=call.tool, verdict=ruling.verdict, rule=ruling.rule)
     )
     if ruling.verdict is Verdict.ASK:
-        waiting = draft.move_call(call, CallCause.RE_ASK, verdict=Verdict.ASK)
+        waiting = draft.move_call(call, CallCause.RE_ASK, verdict=Verdict.ASK, settled="")
         open_permission(draft, waiting, asking)
         return park_if_asking(draft)
     text = f"blocked: {ruling.reason or 'policy no longer allows this call'}"

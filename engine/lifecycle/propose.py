@@ -1,7 +1,7 @@
 """Propose: a model's response becomes a batch; calls that ask park the run."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import ceil
@@ -11,7 +11,7 @@ from engine.entries import CallOutcome, CallResult, RecordKind
 from engine.events import CallDropped, CallGated, CallNotAsked, CallRejected
 from engine.guard import clip
 from engine.identity import Approvers
-from engine.ids import ApprovalId, CallId, Moment, TokenId, place_of
+from engine.ids import ApprovalId, CallId, Moment, PersonId, TokenId, place_of
 from engine.lifecycle.denials import ENDLESS, Enough, Patience, enough
 from engine.lifecycle.draft import Draft, call_index
 from engine.lifecycle.table import CallCause, RunCause
@@ -33,7 +33,8 @@ class Gated:
     """One proposed call after the gate, in the model's order.
 
     Exactly one of these holds: it was ``rejected`` before its policy, it ``asks`` a person a
-    question, or policy and rules gave ``call.verdict``; ``rule`` names the rule that did.
+    question, or policy and rules gave ``call.verdict``; ``rule`` names the rule that did, and
+    ``granted_by`` the people whose remembered approval it is, if it is one.
     ``fields`` is what may be edited of the call, as JSON.
     """
 
@@ -43,6 +44,7 @@ class Gated:
     asks: str | None = None
     rule: str = ""
     fields: str = ""
+    granted_by: tuple[PersonId, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,7 @@ def propose(run: Run, proposal: Proposal, asking: Asking, moment: Moment) -> Cha
         draft.note(CallDropped(call=call.id, tool=call.tool))
     prompts = {g.call.id: g.asks for g in proposal.calls if g.asks is not None}
     _go_through(draft, prompts, asking)
-    _share_cards(draft)
+    share_cards(draft, draft.run.tickets)
     draft.settle()
     return park_if_asking(draft)
 
@@ -113,14 +115,14 @@ def proceed(run: Run, prompts: Mapping[CallId, str], asking: Asking, moment: Mom
     return park_if_asking(draft)
 
 
-def _share_cards(draft: Draft) -> None:
+def share_cards(draft: Draft, tickets: Iterable[ResumeTicket]) -> None:
     """Put the permissions that ask the same people until the same moment on cards together.
 
-    Decided here, once, so that no ticket is ever on two cards. The rest of the step keeps cards of
-    its own.
+    Decided once, when they begin to ask, so that no ticket is ever on two cards. The rest of the
+    step keeps cards of its own.
     """
     alike: dict[tuple[Approvers, datetime | None], list[ApprovalId]] = {}
-    for ticket in draft.run.tickets:
+    for ticket in tickets:
         if isinstance(ticket.target, ToolPermission):
             alike.setdefault((ticket.approvers, ticket.deadline), []).append(ticket.approval)
     for approvals in alike.values():
@@ -199,6 +201,7 @@ def _judged(draft: Draft, gated: Gated) -> None:
             digest=call.digest,
             verdict=verdict,
             rule=gated.rule,
+            granted_by=gated.granted_by,
         )
     )
 

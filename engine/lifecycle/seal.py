@@ -14,6 +14,7 @@ _OF_THE_CALL = {
     "fingerprint",
     "verdict",
     "because",
+    "settled",
     "replay",
     "timeout_s",
     "declared",

@@ -36,7 +36,12 @@ class Place:
         return self.key("start", named.hexdigest())
 
 
+BERTHS = Place("z")
+"""Where the berths are, whichever place the runs are in that have them."""
+
 EVERYWHERE = tuple(Place(letter) for letter in PLACES)
+RULES = Place("r")
+"""The place of the remembered rules, all of them. No run's id begins with this letter."""
 
 
 def place_of_run(run: RunId) -> Place | None:

@@ -13,9 +13,11 @@ from engine.cards import Card, CardKey, Receipt
 from engine.entries import Record
 from engine.errors import RunNotFoundError, StoreUnavailableError, StoreVersionError
 from engine.events import RunEvent
+from engine.gauges import Gauges
 from engine.ids import ApprovalId, Clock, Ref, RunId
+from engine.remembered import RememberedRules
 from engine.runs import Run
-from engine.store import Change, Claim, Done, Found, Gauges, Loaded, Page, Parcel, RunFilter
+from engine.store import Change, Claim, Done, Found, Loaded, Page, Parcel, RunFilter
 from engine.stores import (
     redis_cards,
     redis_claims,
@@ -28,8 +30,10 @@ from engine.stores import (
 from engine.stores.bell import Bell
 from engine.stores.keys import EVERYWHERE, Place, place_of_ref, place_of_run
 from engine.stores.redis_bell import Listener
+from engine.stores.redis_berths import RedisBerths
 from engine.stores.redis_connection import Client
 from engine.stores.redis_outlook import Outlook, Work
+from engine.stores.redis_rules import RedisRules
 from engine.stores.redis_scripts import Server
 from engine.stores.rows import OnUndecodable, Readable
 
@@ -60,12 +64,19 @@ class RedisStore:
         """
         self._server = Server(client, clock, replicas=replicas)
         self._readable = Readable(on_undecodable)
+        self.rules: RememberedRules = RedisRules(self._server, self._readable)
         self._bell = Bell()
         self._ring = secrets.token_hex(8)
         self._listener = Listener(listen, self._bell, self._ring)
         self._outlook = Outlook(self._server, self._readable, self._bell, self._listener)
+        self._berths = RedisBerths(self._server, self._outlook, self._ring, self._bell.ring)
         self._identity = ""
         self._errands: set[asyncio.Task[Any]] = set()
+
+    @property
+    def berths(self) -> RedisBerths:
+        """Return what bounds how many asks are open at once."""
+        return self._berths
 
     async def identity(self) -> str:
         """Return the store's own random name, given to it when it was made.
@@ -85,8 +96,9 @@ class RedisStore:
     async def commit(self, change: Change, claim: Claim | None = None) -> Done:
         """Check and write a change."""
         identity = await self.identity()
-        with self._outlook.changing():
-            done = await redis_commit.commit(self._server, change, claim, identity, self._ring)
+        async with self._berths.moved_by(change):
+            with self._outlook.changing():
+                done = await redis_commit.commit(self._server, change, claim, identity, self._ring)
         self._ring_if(not done.replayed)
         return done
 
@@ -191,15 +203,25 @@ class RedisStore:
         return await self._outlook.next_due()
 
     async def check(self) -> None:
-        """Return if the server would take a change, and is the store that was opened."""
+        """Return if the server would take and confirm a change, and is the store that was opened."""
         identity = (await self.identity()).encode()
-        found = await self._server.run_everywhere("check", ["meta"])
+        found, confirmed = await self._server.ask_everywhere("check", ["meta"])
         if any(one != identity for some in found for one in some):
             raise StoreUnavailableError(redis_commit.STRANGER)
+        if not confirmed:
+            raise StoreUnavailableError(
+                f"no decision can be confirmed: HOLDSHORT_STORE_REPLICAS is {self._server.replicas},"
+                " and fewer replicas answer: check the replication, or lower it and restart"
+            )
 
     async def purge(self, older_than: datetime, limit: int, *, dry_run: bool = False) -> int:
-        """Remove up to ``limit`` runs that ended before a moment, each wholly and in one step."""
-        return await redis_purge.purge(self._server, older_than, limit, dry_run=dry_run)
+        """Remove up to ``limit`` runs that ended before a moment, each wholly and in one step.
+
+        Those that cannot be read go too, and are reported.
+        """
+        return await redis_purge.purge(
+            self._server, older_than, limit, self._readable, dry_run=dry_run
+        )
 
     async def gauges(self) -> Gauges:
         """Count what is live, along indexes."""

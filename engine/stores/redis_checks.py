@@ -5,10 +5,9 @@ Each thing that is wrong is a Finding with its remedy. What a decision needs is 
 what may be lost.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from enum import StrEnum
 from typing import Any
 
 from redis.asyncio import RedisCluster
@@ -17,58 +16,24 @@ from redis.exceptions import ConnectionError as RedisConnectionError
 from redis.exceptions import RedisClusterException, ResponseError
 from redis.exceptions import TimeoutError as RedisTimeoutError
 
-from engine.errors import StoreUnfitError
 from engine.ids import Clock
 from engine.stores.keys import CHANNEL, EVERYWHERE
 from engine.stores.redis_connection import Client
 from engine.stores.redis_errors import told_as_ours
+from engine.stores.redis_findings import Check, Finding
 from engine.stores.redis_rights import missing_rights
 
 OLDEST_REDIS = (7, 0)
 OLDEST_VALKEY = (7, 2)
 MOST_SKEW = timedelta(seconds=60)
 SLOTS = 16_384
+_MOST_REPLICAS = 100
 _STRICT = ("appendfsync", "no-appendfsync-on-rewrite")
 _MAY_LOSE = {
     "everysec": "power loss loses the last second or two of decisions",
     "no": "power loss loses up to 30 s of decisions",
 }
 _ACCEPT = "or accept that with HOLDSHORT_DURABILITY=relaxed"
-
-
-class Check(StrEnum):
-    """What was looked at."""
-
-    APPEND_ONLY = "append_only"
-    FSYNC = "fsync"
-    EVICTION = "eviction"
-    VERSION = "version"
-    ROLE = "role"
-    CLOCK = "clock"
-    IDENTITY = "identity"
-    CLUSTER = "cluster"
-    RIGHTS = "rights"
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing that is wrong with a server.
-
-    Attributes:
-        problem: What is the case, in a clause.
-        remedy: What to do about it.
-        refuses: Whether the store must not be used; if not, this is a warning.
-
-    """
-
-    check: Check
-    problem: str
-    remedy: str
-    refuses: bool = True
-
-    def __str__(self) -> str:
-        """Return it as a line."""
-        return f"{self.problem}: {self.remedy}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +43,13 @@ class Wanted:
     Attributes:
         relaxed: Lost decisions are accepted; each finding says which.
         identity: The store's expected id; empty if any will do.
+        replicas: How many replicas must be able to confirm what is written.
 
     """
 
     relaxed: bool = False
     identity: str = ""
+    replicas: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,20 +172,6 @@ async def is_new(client: Client) -> bool:
         return not await _tell(client, None, "HGET", EVERYWHERE[0].key("meta"), "id")
 
 
-def refuse_unfit(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return the findings that only warn.
-
-    Raises:
-        StoreUnfitError: some refuse; each of those is one of its lines.
-
-    """
-    all_of_them = tuple(findings)
-    refusals = [str(finding) for finding in all_of_them if finding.refuses]
-    if refusals:
-        raise StoreUnfitError(refusals)
-    return all_of_them
-
-
 def judge(facts: Facts, wanted: Wanted) -> tuple[Finding, ...]:
     """Return what is wrong with one server. Pure."""
     if not facts.info:
@@ -240,6 +193,7 @@ def judge(facts: Facts, wanted: Wanted) -> tuple[Finding, ...]:
         *_eviction(facts),
         *_clock(facts),
         *_cluster(facts),
+        *_replicas(facts, wanted),
     )
 
 
@@ -282,7 +236,8 @@ def _append_only(facts: Facts, wanted: Wanted) -> Iterator[Finding]:
 
 
 def _fsync(facts: Facts, wanted: Wanted) -> Iterator[Finding]:
-    if facts.info.get("aof_enabled") != 1:
+    if facts.info.get("aof_enabled") != 1 and (wanted.relaxed or facts.config is None):
+        # There is no file to be written: what that loses has been told.
         return
     if facts.config is None:
         yield _unknown_fsync(facts, wanted)
@@ -349,6 +304,18 @@ def _cluster(facts: Facts) -> Iterator[Finding]:
             Check.CLUSTER,
             f"{facts.name} sees its Cluster in state '{state}', {served} of {SLOTS} slots served",
             "bring every slot's master back (CLUSTER SHARDS tells which are missing)",
+        )
+
+
+def _replicas(facts: Facts, wanted: Wanted) -> Iterator[Finding]:
+    told = (facts.info.get(f"slave{number}") for number in range(_MOST_REPLICAS))
+    online = sum(isinstance(one, dict) and one.get("state") == "online" for one in told)
+    if online < wanted.replicas:
+        yield Finding(
+            Check.REPLICAS,
+            f"HOLDSHORT_STORE_REPLICAS is {wanted.replicas}, but {facts.name} has {online} connected,"
+            " so no decision could ever be confirmed",
+            "connect as many replicas (INFO replication tells which are), or lower it",
         )
 
 

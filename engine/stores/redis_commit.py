@@ -34,7 +34,6 @@ from engine.stores.redis_scripts import Server
 from engine.stores.rows import to_micros, write_events
 from engine.tickets import ResumeTicket
 
-STRANGER = "the store is not the one that this process opened: was it flushed? Look, then restart"
 _HIGHEST_PRIORITY = 2**31 - 1
 STRANGER = "the store is not the one that this process opened: was it flushed? Look, then restart"
 _REFUSALS: dict[str, tuple[type[StoreError], str]] = {

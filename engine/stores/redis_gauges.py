@@ -2,7 +2,8 @@
 
 from datetime import datetime
 
-from engine.store import Gauges
+from engine.gauges import Gauges
+from engine.stores.redis_berths import WAITING
 from engine.stores.redis_scripts import Server
 from engine.stores.rows import to_moment
 
@@ -13,6 +14,7 @@ async def read(server: Server) -> Gauges:
         "gauges", ["agents", "claimed", "parked", "behind"], server.now()
     )
     nows, queued, running, waiting, waits, behind, due, dues = zip(*replies, strict=True)
+    held = await server.read("ZCARD", WAITING)
     return Gauges(
         now=to_moment(max(int(now) for now in nows)),
         queued=sum(queued),
@@ -22,6 +24,7 @@ async def read(server: Server) -> Gauges:
         cards_behind=sum(behind),
         cards_due=sum(due),
         due_since=_earliest(dues),
+        held=int(held),
     )
 
 

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from engine.stores.bell import Bell
+from engine.stores.keys import BERTHS
 from engine.stores.redis_bell import Listener
 from engine.stores.redis_scripts import Server
 from engine.stores.rows import Readable, to_moment
@@ -28,6 +29,7 @@ class Work(StrEnum):
     RUNS = "runs"
     DEADLINES = "deadlines"
     CARDS = "cards"
+    CALLED = "called"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,7 @@ class Outlook:
         replies = await self._server.run_everywhere(
             "moments", ["ready", "due", "behind"], self._server.now(), count
         )
+        called = await self._server.read("ZCARD", BERTHS.key("called"))
         places = [place for some in replies for place in some]
         return Look(
             mark,
@@ -132,6 +135,7 @@ class Outlook:
             first={
                 Work.RUNS: _earliest(place[1] for place in places),
                 Work.DEADLINES: _earliest(m for p in places for m in self._deadlines(p[3])),
+                Work.CALLED: 0 if called else _NEVER,
                 Work.CARDS: _earliest(m for p in places for m in self._cards(p[4])),
             },
             wake=_earliest(place[2] for place in places),

@@ -6,10 +6,12 @@ from datetime import datetime
 from itertools import chain, groupby
 from operator import itemgetter
 
+from engine.ids import RunId
 from engine.store import CARDS_KEEP_FOR
 from engine.stores.keys import EVERYWHERE, Place
+from engine.stores.packing import unpack
 from engine.stores.redis_scripts import Server
-from engine.stores.rows import span, to_micros
+from engine.stores.rows import Readable, span, to_micros
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +26,12 @@ Ended = tuple[int, str, Place]
 """When a run ended, its id, and where it lives."""
 
 
-async def purge(server: Server, older_than: datetime, limit: int, *, dry_run: bool) -> int:
+_AT_ONCE = 100
+
+
+async def purge(
+    server: Server, older_than: datetime, limit: int, readable: Readable, *, dry_run: bool
+) -> int:
     """Remove runs, place by place, those that ended first first; return how many."""
     older = to_micros(older_than)
     before = _Before(older, older - span(CARDS_KEEP_FOR))
@@ -35,6 +42,7 @@ async def purge(server: Server, older_than: datetime, limit: int, *, dry_run: bo
             *(_ended(server, place, before, left) for place in EVERYWHERE)
         )
         first = sorted(chain.from_iterable(places), key=itemgetter(0, 1))[:left]
+        await _look(server, first, readable)
         if dry_run:
             return len(first)
         gone = await _remove(server, before, first)
@@ -42,6 +50,16 @@ async def purge(server: Server, older_than: datetime, limit: int, *, dry_run: bo
         # Where another process purged too, some were gone already.
         if len(first) < left or gone == left:
             return removed
+
+
+async def _look(server: Server, ended: list[Ended], readable: Readable) -> None:
+    for start in range(0, len(ended), _AT_ONCE):
+        some = ended[start : start + _AT_ONCE]
+        asked = (server.read("HGET", place.key("facts", run), "b") for _, run, place in some)
+        for (_, run, _), body in zip(some, await asyncio.gather(*asked), strict=True):
+            # Where another process purged too, it may be gone already.
+            if body is not None:
+                readable.look(RunId(run), unpack(body))
 
 
 async def _ended(server: Server, place: Place, before: _Before, limit: int) -> list[Ended]:

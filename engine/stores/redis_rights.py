@@ -7,7 +7,7 @@ scripts do not roll back. So the server is asked at the start (``redis.acl_check
 
 from typing import Any, Protocol
 
-from engine.stores.keys import CHANNEL, EVERYWHERE
+from engine.stores.keys import BERTHS, CHANNEL, EVERYWHERE, RULES
 
 ON_KEYS = (
     *("EVAL", "EVALSHA", "EXISTS", "GET", "HDEL", "HEXISTS", "HGET", "HGETALL", "HKEYS", "HLEN"),
@@ -57,7 +57,7 @@ async def missing_rights(client: Client) -> tuple[str, ...]:
     """
     needed = [" ".join(names) for names in (ON_KEYS, ON_CHANNEL, ALONE)]
     missing: set[bytes] = set()
-    for place in EVERYWHERE:
+    for place in (*EVERYWHERE, BERTHS, RULES):
         key = place.key("meta")
         missing |= set(await client.execute_command("EVAL", _ASK, 1, key, *needed, CHANNEL))
     return tuple(sorted(one.decode() for one in missing))

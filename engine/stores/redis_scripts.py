@@ -39,6 +39,11 @@ class Script:
 _PARTS = {
     "adopt_card": "time cards posts",
     "behind": "time cards",
+    "berths_leave": "berths",
+    "berths_list": "",
+    "berths_restore": "time berths",
+    "berths_settle": "berths",
+    "berths_take": "time berths",
     "card_failed": "time cards posts",
     "card_shown": "time cards posts",
     "cards": "time cards",
@@ -59,17 +64,24 @@ _PARTS = {
     "purge": "time rows names cards",
     "records": "",
     "release": "time rows queue",
+    "rule_end": "",
+    "rule_forget": "time",
+    "rule_keep": "time",
+    "rule_live": "time",
     "take_cards": "time cards",
     "touch": "",
     "unpack": "time rows queue names cards",
 }
 SCRIPTS = tuple(_PARTS)
 _READS = {
-    *("behind", "cards", "due", "ended", "events", "gauges", "list", "load", "moments", "pack"),
-    *("peek", "records"),
+    *("behind", "berths_list", "cards", "due", "ended", "events", "gauges", "list", "load"),
+    *("moments", "pack", "peek", "records", "rule_live"),
 }
 # These make room or keep what there is: a server that is full must not lose claims over it.
-_SMALL = {"heartbeat", "release", "card_failed", "purge"}
+_SMALL = {
+    *("berths_leave", "berths_settle", "card_failed", "heartbeat", "purge", "release"),
+    *("rule_end", "rule_forget"),
+}
 
 
 @cache
@@ -136,10 +148,25 @@ class Server:
 
         One server has all places, and runs it once.
         """
+        groups = self._everywhere(kinds)
+        return await asyncio.gather(*(self.run(name, some, *arguments) for some in groups))
+
+    async def ask_everywhere(self, name: str, kinds: Sequence[str]) -> tuple[list[Any], bool]:
+        """Do the same, and tell whether as many replicas answer as must confirm what is written.
+
+        Raises:
+            StoreUnavailableError: the server did not do it, or did not say that it did.
+
+        """
+        groups = self._everywhere(kinds)
+        asked = (self.run_confirmed(name, some, wanted=True) for some in groups)
+        replies, confirmed = zip(*await asyncio.gather(*asked), strict=True)
+        return list(replies), all(confirmed)
+
+    def _everywhere(self, kinds: Sequence[str]) -> list[list[str]]:
         keys = [[place.key(kind) for kind in kinds] for place in EVERYWHERE]
-        if isinstance(self._client, Redis):
-            return [await self.run(name, [key for some in keys for key in some], *arguments)]
-        return await asyncio.gather(*(self.run(name, some, *arguments) for some in keys))
+        together = isinstance(self._client, Redis)
+        return [[key for some in keys for key in some]] if together else keys
 
     async def read(self, *command: Argument) -> Any:  # noqa: ANN401 - whatever the command replies
         """Send a plain reading command; return its reply.

@@ -11,6 +11,7 @@ from engine.entries import Record, RecordKind
 from engine.errors import UndecodableRecordError
 from engine.events import RunEvent
 from engine.ids import RunId
+from engine.remembered import RememberedRule
 from engine.runs import Run
 from engine.tickets import ResumeTicket
 
@@ -125,6 +126,22 @@ def read_card(row: Row) -> Card:
         raise _undecodable(run, f"a card ({role})", error) from error
 
 
+def read_rule(name: str, body: str | bytes) -> RememberedRule:
+    """Return a remembered rule.
+
+    Raises:
+        UndecodableRecordError: it is of an unknown version, or damaged.
+
+    """
+    try:
+        return RememberedRule.model_validate_json(body)
+    except ValidationError as error:
+        raise UndecodableRecordError(
+            f"the remembered rule {name} cannot be read ({error.error_count()} faults);"
+            " was it written by a newer Holdshort?"
+        ) from error
+
+
 class Readable:
     """Reads rows that others must not wait for: one that cannot be read is passed over.
 
@@ -148,6 +165,14 @@ class Readable:
             self._remember(name, error)
             return None
 
+    def look(self, run: RunId, body: str) -> None:
+        """Report a run that cannot be read, and remember nothing: it is about to go."""
+        try:
+            read_run(run, body)
+        except UndecodableRecordError as error:
+            if self._report is not None:
+                self._report(error)
+
     def card(self, row: Row) -> Card | None:
         """Return a card, or None where it cannot be read."""
         name = (f"card {row[0]}", int(row[6]))
@@ -157,6 +182,17 @@ class Readable:
             return read_card(row)
         except UndecodableRecordError as error:
             self._remember(name, error)
+            return None
+
+    def rule(self, name: str, body: str | bytes) -> RememberedRule | None:
+        """Return a remembered rule, or None where it cannot be read."""
+        known = (f"rule {name}", 1)
+        if known in self._known:
+            return None
+        try:
+            return read_rule(name, body)
+        except UndecodableRecordError as error:
+            self._remember(known, error)
             return None
 
     @property

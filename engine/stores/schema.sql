@@ -119,6 +119,31 @@ CREATE TABLE IF NOT EXISTS cards (
 
 CREATE INDEX IF NOT EXISTS cards_behind ON cards (due_at) WHERE wanted > shown;
 
+-- Asks: those that have a berth, and those that wait for one (berths.py). Named by what they count
+-- for, not by number: what is lost here is made up from the runs.
+CREATE TABLE IF NOT EXISTS berths (
+    number   INTEGER PRIMARY KEY,
+    approval TEXT NOT NULL UNIQUE,
+    run      TEXT NOT NULL,
+    state    TEXT NOT NULL,
+    since    INTEGER NOT NULL,
+    -- JSON: names and limits; names; of these two, where it was full and what was news.
+    within   TEXT NOT NULL,
+    told     TEXT NOT NULL,
+    full     TEXT NOT NULL,
+    news     TEXT NOT NULL
+) STRICT;
+
+CREATE INDEX IF NOT EXISTS berths_waiting ON berths (number) WHERE state = 'waiting';
+CREATE INDEX IF NOT EXISTS berths_lines ON berths (within, number) WHERE state = 'waiting';
+CREATE INDEX IF NOT EXISTS berths_called ON berths (number) WHERE state = 'called';
+
+CREATE TABLE IF NOT EXISTS berth_counts (
+    name    TEXT PRIMARY KEY,
+    open    INTEGER NOT NULL,
+    waiting INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
 -- Written to find out whether writes are taken at all; nobody reads it.
 CREATE TABLE IF NOT EXISTS probes (
     id INTEGER PRIMARY KEY,
@@ -136,3 +161,36 @@ WITH RECURSIVE step (priority) AS (
     ) FROM step WHERE step.priority IS NOT NULL
 )
 SELECT priority FROM step;
+
+-- The first ask of each kind that waits, found along the index.
+CREATE VIEW IF NOT EXISTS berth_heads AS
+WITH RECURSIVE step (within) AS (
+    VALUES ('')
+    UNION ALL
+    SELECT (
+        SELECT within FROM berths INDEXED BY berths_lines
+        WHERE state = 'waiting' AND within > step.within
+        ORDER BY within LIMIT 1
+    ) FROM step WHERE within IS NOT NULL
+)
+SELECT (
+    SELECT number FROM berths INDEXED BY berths_lines
+    WHERE state = 'waiting' AND berths.within = step.within
+    ORDER BY number LIMIT 1
+) AS number, within
+FROM step WHERE within > '';
+
+-- Remembered rules, by the id that people type. They outlive the runs they were given in.
+CREATE TABLE IF NOT EXISTS rules (
+    id         TEXT PRIMARY KEY,
+    agent      TEXT NOT NULL,
+    owner      TEXT NOT NULL,
+    -- When it ends or ended: its expiry, or when it was revoked.
+    over_at    INTEGER NOT NULL,
+    granted_at INTEGER NOT NULL,
+    body       TEXT NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX IF NOT EXISTS rules_of_owner ON rules (agent, owner, over_at);
+CREATE INDEX IF NOT EXISTS rules_given ON rules (granted_at);
+CREATE INDEX IF NOT EXISTS rules_over ON rules (over_at);

@@ -4,8 +4,7 @@ Several processes on one machine may use one file at once. Local file systems on
 index in shared memory.
 """
 
-import asyncio
-import math
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
@@ -14,20 +13,11 @@ from pathlib import Path
 from engine.cards import Card, CardKey, Receipt
 from engine.entries import Record
 from engine.events import RunEvent
+from engine.gauges import Gauges
 from engine.ids import ApprovalId, Clock, Ref, RunId, utc_now
+from engine.remembered import RememberedRules
 from engine.runs import Run
-from engine.store import (
-    Change,
-    Claim,
-    ClaimEffect,
-    Done,
-    Found,
-    Gauges,
-    Loaded,
-    Page,
-    Parcel,
-    RunFilter,
-)
+from engine.store import Change, Claim, ClaimEffect, Done, Found, Loaded, Page, Parcel, RunFilter
 from engine.stores import (
     sqlite_cards,
     sqlite_claims,
@@ -39,6 +29,7 @@ from engine.stores import (
 )
 from engine.stores.bell import Bell
 from engine.stores.rows import OnUndecodable, Readable, to_micros
+from engine.stores.sqlite_berths import SqliteBerths
 from engine.stores.sqlite_database import (
     MEMORY,
     Database,
@@ -47,11 +38,12 @@ from engine.stores.sqlite_database import (
     Trace,
     open_database,
 )
+from engine.stores.sqlite_rules import SqliteRules
 from engine.stores.sqlite_thread import DatabaseThread, Writes
+from engine.stores.sqlite_watch import Watch, log_of
 
 DEFAULT_BUSY = timedelta(milliseconds=500)
 """How long a write waits for another process's; Slack wants an answer to a click within 3 s."""
-_LOOK_ELSEWHERE_S = 0.1
 _PROBE = "INSERT INTO probes (id, at) VALUES (1, ?) ON CONFLICT (id) DO UPDATE SET at = excluded.at"
 
 
@@ -99,9 +91,17 @@ class SqliteStore:
         self._thread = DatabaseThread(
             partial(open_database, Options(str(path), busy, trace), self._tally)
         )
+        self.rules: RememberedRules = SqliteRules(self._thread, clock, self._readable)
         self._bell = Bell()
-        self._step = math.inf if str(path) == MEMORY else _LOOK_ELSEWHERE_S
-        self._looked = -math.inf
+        self._berths = SqliteBerths(self._thread, clock, self._bell.ring)
+        # Nobody else writes to memory.
+        file = str(path) != MEMORY
+        self._watch = Watch(log_of(path), self._look_elsewhere) if file else None
+
+    @property
+    def berths(self) -> SqliteBerths:
+        """Return what bounds how many asks are open at once."""
+        return self._berths
 
     @property
     def counters(self) -> Counters:
@@ -215,13 +215,9 @@ class SqliteStore:
 
     async def wait(self, at_most: timedelta, since: int | None = None) -> None:
         """Return when work may have come up since the mark, at the latest after ``at_most``."""
-        loop = asyncio.get_running_loop()
-        until = loop.time() + at_most.total_seconds()
         known = self.mark() if since is None else since
-        while not await self._bell.heard(known, min(self._step, until - loop.time())):
-            if loop.time() >= until:
-                return
-            await self._look_elsewhere(loop.time())
+        with self._watch.watching() if self._watch else nullcontext():
+            await self._bell.heard(known, at_most.total_seconds())
 
     async def next_due(self) -> datetime | None:
         """Return the earliest moment at which a ticket, lease, card or retry falls due."""
@@ -237,10 +233,13 @@ class SqliteStore:
     async def purge(self, older_than: datetime, limit: int, *, dry_run: bool = False) -> int:
         """Remove, wholly and in one step, up to ``limit`` runs that ended before a moment.
 
-        The file does not shrink: what they took up is used again.
+        Those that cannot be read go too, and are reported. The file does not shrink: what they took
+        up is used again.
         """
         return await self._thread.run(
-            lambda database: sqlite_purge.purge(database, older_than, limit, dry_run=dry_run),
+            lambda database: sqlite_purge.purge(
+                database, older_than, limit, self._readable, dry_run=dry_run
+            ),
             writes=Writes.NOTHING if dry_run else Writes.FULL,
         )
 
@@ -266,11 +265,8 @@ class SqliteStore:
         """Let queued operations finish, then close the file."""
         await self._thread.close()
 
-    async def _look_elsewhere(self, now: float) -> None:
-        # One look serves all who wait.
-        if now >= self._looked + self._step:
-            self._looked = now
-            self._ring_if(await self._thread.run(Database.others_wrote))
+    def _look_elsewhere(self) -> None:
+        self._thread.forget(Database.others_wrote, after=self._ring_if)
 
     def _ring_if(self, work: bool) -> None:  # noqa: FBT001 - the outcome of an operation
         if work:

@@ -8,6 +8,7 @@ from engine.errors import (
     DeadlineNotReachedError,
     DeadlinePassedError,
     IdempotencyConflictError,
+    NoBerthError,
     RefTakenError,
     StoreError,
 )
@@ -17,6 +18,7 @@ from engine.runs import RunStatus
 from engine.store import Change, Claim, ClaimEffect, Done, KeyRecord
 from engine.stores.packing import lay, pack
 from engine.stores.rows import to_micros, write_events
+from engine.stores.sqlite_berths import leave, take_all
 from engine.stores.sqlite_database import Database, Row, Sync
 from engine.tickets import ResumeTicket
 
@@ -119,6 +121,7 @@ def write_change(database: Database, change: Change, claim: Claim | None, clock:
     if number is None:
         return _replayed(database, change)
     _check_moment(change, now)
+    _move_berths(database, change, now)
     _put_facts(database, change, number)
     _take_refs(database, change, number)
     for card in change.raised:
@@ -203,6 +206,13 @@ def _check_moment(change: Change, now: int) -> None:
         raise DeadlinePassedError(f"past {change.not_after.isoformat()}")
     if change.not_before is not None and now <= to_micros(change.not_before):
         raise DeadlineNotReachedError(f"not past {change.not_before.isoformat()}")
+
+
+def _move_berths(database: Database, change: Change, now: int) -> None:
+    if change.closed:
+        leave(database, [ticket.approval for ticket in change.closed])
+    if not take_all(database, change.asks, now):
+        raise NoBerthError(f"run {change.run.id} asks for more than may be open now")
 
 
 def _put_facts(database: Database, change: Change, number: int) -> None:

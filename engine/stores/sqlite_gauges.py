@@ -2,8 +2,8 @@
 
 from datetime import datetime
 
+from engine.gauges import Gauges
 from engine.ids import Clock
-from engine.store import Gauges
 from engine.stores.rows import to_micros, to_moment
 from engine.stores.sqlite_database import Database
 
@@ -23,7 +23,8 @@ SELECT
     (SELECT count(*) FROM cards INDEXED BY cards_behind WHERE wanted > shown),
     (SELECT count(*) FROM cards INDEXED BY cards_behind WHERE wanted > shown AND due_at <= :now),
     (SELECT due_at FROM cards INDEXED BY cards_behind
-        WHERE wanted > shown AND due_at <= :now ORDER BY due_at LIMIT 1)
+        WHERE wanted > shown AND due_at <= :now ORDER BY due_at LIMIT 1),
+    (SELECT count(*) FROM berths INDEXED BY berths_waiting WHERE state = 'waiting')
 """
 
 
@@ -33,7 +34,7 @@ def read(database: Database, clock: Clock) -> Gauges:
     row = database.one(_GAUGES, {"now": to_micros(now)})
     if row is None:
         raise AssertionError("a SELECT without a table has one row")
-    live, running, waiting, waiting_since, behind, due, due_since = row
+    live, running, waiting, waiting_since, behind, due, due_since, held = row
     return Gauges(
         now=now,
         queued=int(live) - int(running),
@@ -43,6 +44,7 @@ def read(database: Database, clock: Clock) -> Gauges:
         cards_behind=int(behind),
         cards_due=int(due),
         due_since=_moment(due_since),
+        held=int(held),
     )
 
 

@@ -3,13 +3,14 @@
 from datetime import datetime
 
 from engine.store import CARDS_KEEP_FOR
-from engine.stores.rows import span, to_micros
+from engine.stores.packing import unpack
+from engine.stores.rows import Readable, span, to_micros
 from engine.stores.sqlite_commit import place_of
 from engine.stores.sqlite_database import Database, Sync
 
 # Of an ended run ready_at is the moment of its last commit.
 _ENDED = """
-SELECT number, id FROM runs INDEXED BY runs_ended
+SELECT number, id, body FROM runs INDEXED BY runs_ended
 WHERE status IN ('succeeded', 'failed', 'cancelled') AND ready_at < :older
     AND (ready_at < :untold OR NOT EXISTS (
         SELECT 1 FROM cards WHERE cards.run = runs.number AND wanted > shown
@@ -29,15 +30,23 @@ _FORGET = (
 )
 
 
-def purge(database: Database, older_than: datetime, limit: int, *, dry_run: bool) -> int:
+def purge(
+    database: Database, older_than: datetime, limit: int, readable: Readable, *, dry_run: bool
+) -> int:
     """Remove runs in one transaction, those that ended first first; return how many."""
     older = to_micros(older_than)
     values = {"older": older, "untold": older - span(CARDS_KEEP_FOR), "limit": limit}
     if dry_run:
-        return len(database.all(_ENDED, values))
+        count = 0
+        with database.each(_ENDED, values) as rows:
+            for _, run, body in rows:
+                readable.look(run, unpack(body))
+                count += 1
+        return count
     with database.transaction(Sync.FULL):
         ended = database.all(_ENDED, values)
-        for number, run in ended:
+        for number, run, body in ended:
+            readable.look(run, unpack(body))
             _forget(database, number, run)
     return len(ended)
 

@@ -140,10 +140,11 @@ class DatabaseThread:
         job.taken = True
         return result
 
-    def forget(self, operation: Operation[object]) -> None:
-        """Queue an operation that nobody waits for."""
+    def forget(self, operation: Operation[T], after: Callable[[T], None] | None = None) -> None:
+        """Queue an operation that nobody waits for; ``after`` is called as in ``run``."""
         with suppress(StoreUnavailableError):
-            self._submit(operation).awaited.add_done_callback(asyncio.Future.exception)
+            job = self._submit(operation, after=after)
+            job.awaited.add_done_callback(asyncio.Future.exception)
 
     async def close(self) -> None:
         """Let the queued operations finish, close the connection and end the thread."""

@@ -2,32 +2,38 @@
 
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from engine.store import Store
+from tests.bench.redis_column import RedisColumn
 from tests.bench.sqlite_column import SqliteColumn
+from tests.bench.tapes import Sent
 
 
 class Replay(Protocol):
     """Sends tapes to a database."""
 
-    async def play(self, tape: list[Any]) -> float:
-        """Send a tape, turn by turn, and return the seconds that took."""
+    async def play(self, tape: list[Sent]) -> tuple[float, int]:
+        """Send a tape; return the seconds that took, and how many answers were other ones."""
         ...
 
 
 class Column(Protocol):
     """How one store is opened, taped, replayed and weighed.
 
-    A tape holds what the store sent to its database, turn by turn: SQL, or scripts.
+    A tape holds what the store sent to its database: turns of SQL, or commands.
     """
 
     def open(self, folder: Path) -> Store:
         """Return a store in a folder of its own."""
         ...
 
-    def taping(self) -> AbstractContextManager[list[Any]]:
-        """Fill the tape for as long as the block lasts."""
+    def close(self) -> None:
+        """End whatever was started for its stores, once they are closed."""
+        ...
+
+    def taping(self) -> AbstractContextManager[list[Sent]]:
+        """Tape for as long as the block lasts; the tape is whole when it ends."""
         ...
 
     def replaying(self, folder: Path) -> AbstractAsyncContextManager[Replay]:
@@ -43,4 +49,4 @@ class Column(Protocol):
         ...
 
 
-COLUMNS: dict[str, type[Column]] = {"sqlite": SqliteColumn}
+COLUMNS: dict[str, type[Column]] = {"sqlite": SqliteColumn, "valkey": RedisColumn}

@@ -1,9 +1,9 @@
 """SQLite, as it is measured."""
 
-import time
+import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -13,37 +13,50 @@ from engine.store import Store
 from engine.stores import SqliteStore, sqlite_thread
 from engine.stores.sqlite_database import Database, Options, Tally, open_database
 from engine.stores.sqlite_thread import DatabaseThread, Operation
+from tests.bench.tapes import Sent, play
 
 Statement = tuple[str, Any]
 
 
+@dataclass(slots=True)
+class Turn:
+    """What the database thread took up together.
+
+    Attributes:
+        operations: How many there were, each a pass to the thread and back.
+        statements: All that they ran, with the transactions that they shared.
+        back: How many operations of the tape were back when the last of these was passed.
+
+    """
+
+    operations: int
+    back: int
+    statements: list[Statement] = field(default_factory=list)
+
+
 class SqliteColumn:
-    """A file, and the statements that its database thread runs, turn by turn."""
+    """A file, and the statements that its database thread runs, turn by turn.
+
+    The replay runs the same statements in the same transactions, in a database thread of the same
+    kind, with as many passes to it and back. With many tasks the engine's thread takes up what
+    queued meanwhile in one turn, so the replay's does too, and a turn is passed on when as many
+    turns are back as were in the engine. Between them there is nothing of the engine's own work.
+    """
 
     def open(self, folder: Path) -> SqliteStore:
         """Return a store on a new file."""
         return SqliteStore(folder / "engine.sqlite")
 
+    def close(self) -> None:
+        """Leave all to the folder's end."""
+
     @contextmanager
-    def taping(self) -> Iterator[list[Any]]:
+    def taping(self) -> Iterator[list[Sent]]:
         """Tape the statements of each turn of the database thread, with their parameters."""
-        tape: list[Any] = []
-        perform, execute = sqlite_thread._perform, Database._execute
-
-        def turn(*given: Any) -> None:
-            tape.append([])
-            perform(*given)
-
-        def taped(self: Database, sql: str, parameters: Any = ()) -> Any:
-            if tape:
-                tape[-1].append((sql, parameters))
-            return execute(self, sql, parameters)
-
-        with (
-            patch.object(sqlite_thread, "_perform", turn),
-            patch.object(Database, "_execute", taped),
-        ):
+        tape: list[Sent] = []
+        with _recording() as turns:
             yield tape
+        tape += _in_turns(turns)
 
     @asynccontextmanager
     async def replaying(self, folder: Path) -> AsyncIterator["SqliteReplay"]:
@@ -65,6 +78,54 @@ class SqliteColumn:
         return asdict(store.counters)
 
 
+@contextmanager
+def _recording() -> Iterator[list[Turn]]:
+    turns: list[Turn] = []
+    passed: dict[int, int] = {}
+    back = 0
+    perform, execute = sqlite_thread._perform, Database._execute
+    submit, tell = DatabaseThread._submit, sqlite_thread._Job.tell
+
+    def submitted(self: DatabaseThread, operation: Any, *given: Any, **named: Any) -> Any:
+        # Noted first: the thread may take it up before this returns.
+        passed[id(operation)] = back
+        return submit(self, operation, *given, **named)
+
+    def told(self: Any) -> None:
+        nonlocal back
+        back += 1
+        tell(self)
+
+    def turn(database: Database, queued: list[Any]) -> None:
+        turns.append(Turn(len(queued), max(passed.pop(id(job.operation), 0) for job in queued)))
+        perform(database, queued)
+
+    def taped(self: Database, sql: str, parameters: Any = ()) -> Any:
+        if turns:
+            turns[-1].statements.append((sql, parameters))
+        return execute(self, sql, parameters)
+
+    with (
+        patch.object(DatabaseThread, "_submit", submitted),
+        patch.object(sqlite_thread._Job, "tell", told),
+        patch.object(sqlite_thread, "_perform", turn),
+        patch.object(Database, "_execute", taped),
+    ):
+        yield turns
+
+
+def _in_turns(turns: list[Turn]) -> list[Sent]:
+    """Count what was back in turns, not in operations."""
+    tape: list[Sent] = []
+    whole = operations = 0
+    for turn in turns:
+        while whole < len(tape) and operations + turns[whole].operations <= turn.back:
+            operations += turns[whole].operations
+            whole += 1
+        tape.append(Sent(turn, whole))
+    return tape
+
+
 class SqliteReplay:
     """Runs taped statements, turn by turn."""
 
@@ -72,17 +133,27 @@ class SqliteReplay:
         """Take the thread they run in."""
         self._thread = thread
 
-    async def play(self, tape: list[Any]) -> float:
-        """Run them, and return the seconds that took."""
-        begun = time.perf_counter()
-        for turn in tape:
-            await self._thread.run(_playing(turn))
-        return time.perf_counter() - begun
+    async def play(self, tape: list[Sent]) -> tuple[float, int]:
+        """Run them, and return the seconds that took; answers are not compared."""
+        return await play(tape, self._pass)
+
+    async def _pass(self, turn: Turn) -> None:
+        run = self._thread.run
+        if turn.operations == 1:
+            await run(_playing(turn))
+            return
+        # The first carries the statements; the others queue behind it, as they did in the engine.
+        others = (run(_nothing) for _ in range(turn.operations - 1))
+        await asyncio.gather(run(_playing(turn)), *others)
 
 
-def _playing(turn: Any) -> Operation[None]:
-    def play(database: Database) -> None:
-        for sql, parameters in turn:
+def _playing(turn: Turn) -> Operation[None]:
+    def play_turn(database: Database) -> None:
+        for sql, parameters in turn.statements:
             database.all(sql, parameters)
 
-    return play
+    return play_turn
+
+
+def _nothing(database: Database) -> None:
+    """Cost the pass alone."""

@@ -32,8 +32,8 @@ from tests.servers.process import ServerProcess
 PAGE = Path(__file__).parents[2] / "docs" / "bench" / "wakeups.json"
 LEASE, IDLE = timedelta(seconds=60), timedelta(seconds=2)
 HERE_MS, ACROSS_MS, CPU_PERCENT, PER_S = 20, 50, 1, 2
-_BETWEEN_S = 0.03
-"""So that whoever took the last run waits again."""
+_BETWEEN_S, _LONGER_S = 0.03, 0.1
+"""So that whoever took the last run waits again; and ever longer, to be in step with no look."""
 _INSIDE = {"zrange", "hget", "hmget", "time", "info", "hello", "client|setinfo"}
 """What only scripts send while nothing happens, and what our own question takes."""
 
@@ -45,6 +45,7 @@ def main() -> None:
     parser.add_argument(
         "--idle", type=float, default=2 * LOOK_EVERY_S, help="seconds of doing nothing"
     )
+    parser.add_argument("--stores", default="sqlite,valkey,cluster", help="names, commas between")
     parser.add_argument("--take", help="take runs from a store until ended (for ourselves)")
     asked = parser.parse_args()
     if asked.take:
@@ -53,7 +54,8 @@ def main() -> None:
         return
     figures: dict[str, dict[str, float]] = {}
     with places() as urls:
-        for name, (url, servers) in urls.items():
+        for name in asked.stores.split(","):
+            url, servers = urls[name]
             figures[name] = asyncio.run(measure(url, servers, asked.runs, asked.idle))
             print(name, json.dumps(figures[name]))
     judged = [target for name, found in figures.items() for target in targets(name, found)]
@@ -108,8 +110,8 @@ Taken = asyncio.Queue[tuple[str, float]]
 async def latencies(store: Store, taken: Taken, runs: int) -> list[float]:
     """Queue runs, one after another; return the milliseconds until each was taken."""
     found = []
-    for _ in range(runs):
-        await asyncio.sleep(_BETWEEN_S)
+    for turn in range(runs):
+        await asyncio.sleep(_BETWEEN_S + _LONGER_S * turn / runs)
         run = make_run("0", priority=1)
         # Ids come from a counter, and the store is not empty.
         unique = f"{run.id}_{os.getpid()}_{time.monotonic_ns()}"
@@ -217,12 +219,14 @@ def targets(store: str, found: dict[str, float]) -> list[Target]:
 
 
 def write(figures: dict[str, dict[str, float]], judged: list[dict[str, object]]) -> None:
-    """Write all of it down."""
+    """Write all of it down, beside what was measured before."""
+    before = json.loads(PAGE.read_text()) if PAGE.exists() else {"figures": {}, "targets": []}
+    kept = [one for one in before["targets"] if one["name"].split(".")[0] not in figures]
     page = {
         "machine": f"{os.cpu_count()} cores, {platform.system()} {platform.machine()}",
         "python": platform.python_version(),
-        "figures": figures,
-        "targets": judged,
+        "figures": before["figures"] | figures,
+        "targets": kept + judged,
     }
     PAGE.parent.mkdir(parents=True, exist_ok=True)
     PAGE.write_text(json.dumps(page, indent=2) + "\n")

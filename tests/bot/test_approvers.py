@@ -137,12 +137,16 @@ async def test_a_slack_that_is_away_does_not_keep_the_bot_from_serving() -> None
             assert runtime.slack.directory.trouble
 
 
-async def test_an_address_of_somebody_who_left_does_not_keep_the_bot_from_serving() -> None:
+async def test_an_address_of_somebody_who_left_is_told_and_does_not_keep_the_bot_from_serving(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     gone = Approvers(people=(PersonId("dan@local.example"), PersonId("bob@local.example")))
     async with on_stage(lambda on: [deployer(on, approvers=gone)]) as on:
         _, card = await on.park(owner=ALICE)
         await on.press(BOB, card)
         assert (await on.told(BOB)).startswith("Recorded: approved")
+    said = [one.msg for one in caplog.records if isinstance(one.msg, dict)]
+    assert [one["address"] for one in said if "address" in one] == ["dan@local.example"]
 
 
 async def test_what_waits_for_my_group_is_on_my_list_and_shown_to_me() -> None:

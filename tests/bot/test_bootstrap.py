@@ -1,5 +1,6 @@
 """Wiring: what is wrong is told before anything runs, and a terminal needs no Slack."""
 
+import logging
 import sys
 from pathlib import Path
 from typing import Any
@@ -135,6 +136,12 @@ async def test_every_agent_is_under_the_rules_of_the_house(tmp_path: Path) -> No
         assert list(runtime.engine.agents) == []
 
 
+async def test_a_limit_of_the_house_is_every_agents() -> None:
+    settings = terminal(max_open_asks_per_approver=7)
+    async with open_runtime(settings, agents=[deployer(Ledger())]) as runtime:
+        assert [agent.max_open_asks_per_approver for agent in runtime.engine.agents] == [7]
+
+
 async def test_what_is_answered_in_a_terminal_is_served_by_the_other_process(
     tmp_path: Path,
 ) -> None:
@@ -261,3 +268,57 @@ async def test_a_terminal_that_cannot_ask_slack_lets_nobody_through(tmp_path: Pa
                 )
 
         assert await on.unchanged(run)
+
+
+async def test_serving_says_which_store_it_opened_and_what_is_in_it(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    url = f"sqlite:///{tmp_path / 'holdshort.db'}"
+    with caplog.at_level(logging.INFO):
+        for _ in range(2):
+            async with on_stage(store_url=url) as on:
+                await on.park()
+
+    said = [one.msg for one in caplog.records if isinstance(one.msg, dict)]
+    opened = [one for one in said if one["event"] == "store opened"]
+    assert [(one["url"], one["new"], one["live_runs"]) for one in opened] == [
+        (url, True, 0),
+        (url, False, 1),
+    ]
+
+
+async def test_models_that_cannot_be_asked_are_told_at_the_start_one_line_each(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "openai", None)
+    ledger = Ledger()
+    agents = [
+        deployer(ledger),
+        deployer(ledger, name="second", model="openai:gpt-5"),
+        deployer(ledger, name="third", model="nosuch:model"),
+    ]
+    async with LocalSlack() as slack:
+        with pytest.raises(SettingsError) as refused:
+            await open_runtime(settings_for(slack), agents=agents).__aenter__()
+
+    second, third = refused.value.problems
+    assert second.startswith("agent second: the model 'openai:gpt-5' cannot be asked: ")
+    assert "pydantic-ai-slim[openai]" in second
+    assert third == (
+        "agent third: the model 'nosuch:model' cannot be asked: Unknown model: nosuch:model"
+    )
+
+
+async def test_tools_have_as_many_threads_as_the_settings_say() -> None:
+    async with LocalSlack() as slack:
+        settings = settings_for(slack, tool_threads=3)
+        async with open_runtime(settings, agents=()) as runtime:
+            assert runtime.engine.surroundings.tool_threads == 3
+
+
+async def test_a_terminal_needs_no_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "openai", None)
+    settings = given_settings(Purpose.TERMINAL, store_url="memory:", resume_secrets=RESUME_SECRET)
+    agents = [deployer(Ledger(), model="openai:gpt-5")]
+    async with open_runtime(settings, agents=agents) as runtime:
+        assert [agent.name for agent in runtime.engine.agents] == ["deployer"]

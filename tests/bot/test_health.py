@@ -269,7 +269,9 @@ async def test_a_process_that_is_told_to_stop_ends_well_and_logs_no_secret(
             stderr=asyncio.subprocess.PIPE,
         )
         assert process.stderr is not None
-        serving = json.loads(await process.stderr.readline())
+        opened, serving = [json.loads(await process.stderr.readline()) for _ in range(2)]
+        assert (opened["event"], opened["new"], opened["live_runs"]) == ("store opened", True, 0)
+        assert opened["url"] == served_by_command["HOLDSHORT_STORE_URL"]
         assert (serving["event"], serving["mode"]) == ("serving", mode)
 
         process.send_signal(told)

@@ -3,6 +3,7 @@
 import json
 import logging
 from collections.abc import Iterator
+from dataclasses import replace
 from io import StringIO
 from typing import Any
 
@@ -10,11 +11,20 @@ import aiohttp
 import pytest
 
 from bot.logs import MASK, Mask, configure_logs, get_log, report_fault
+from bot.metered_store import MeteredStore
+from bot.metrics import Meters
 from bot.slack_requests import MAX_BODY_BYTES
 from engine.errors import StoreUnavailableError
 from engine.identity import Via
+from engine.ids import Ids, Moment, utc_now
+from engine.lifecycle.end import fail
+from engine.runs import Failure
+from engine.store import ClaimEffect
 from notifiers import names
+from tests.bot.faulty_store import FaultyStore
 from tests.bot.stage import BOB, CAROL, DEPLOYS, RESUME_SECRET, on_stage
+from tests.contracts.play import Play
+from tests.factories import HeldClock
 
 
 class Terminal(StringIO):
@@ -178,6 +188,29 @@ def test_a_fault_whose_text_cannot_be_had_is_logged_by_its_kind(root: logging.Lo
     report_fault("worker", MuteError())
 
     assert json.loads(out.getvalue())["error"] == "MuteError"
+
+
+async def test_a_run_that_fails_is_one_line_with_its_reason(root: logging.Logger) -> None:
+    out = StringIO()
+    configure_logs(stream=out)
+    store = FaultyStore()
+    metered = MeteredStore(store, Meters())
+    run = await Play(store, HeldClock()).start()
+    message = f"no\nkey {TOKEN} " + "x" * 1000
+    failed = fail(run, Failure(code="model_failed", message=message), Moment(utc_now(), Ids()))
+    change = replace(failed, claim=ClaimEffect.NONE)
+
+    store.lose = 1
+    with pytest.raises(StoreUnavailableError):
+        await metered.commit(change)
+    await metered.commit(change)
+    await metered.close()
+
+    (line,) = (json.loads(line) for line in out.getvalue().splitlines())
+    assert (line["event"], line["level"]) == ("run failed", "warning")
+    assert (line["run"], line["agent"], line["code"]) == (run.ref, run.agent, "model_failed")
+    assert line["why"].startswith(f"no key {MASK} xxx")
+    assert len(line["why"]) < 400
 
 
 @pytest.mark.parametrize("mode", ["http", "socket"])

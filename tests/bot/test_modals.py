@@ -1,7 +1,9 @@
 """Forms: who submits is judged, nothing is consumed by a mistake, and a review shows it all."""
 
+import threading
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from slack_sdk.errors import SlackApiError
@@ -11,6 +13,7 @@ from bot.local_slack import Fault, FaultKind, Forgery
 from engine import Agent, Approvers, ToolOptions
 from engine.ids import PersonId
 from notifiers import names
+from notifiers.review import paginate
 from tests.bot.stage import ALICE, BOB, CAROL, GUEST, Stage, deployer, on_stage
 from tests.engine.scripted import Ledger, repeat_results, script
 
@@ -325,3 +328,22 @@ async def test_a_refused_approval_at_the_end_of_a_review_is_told() -> None:
 
         assert await on.told(CAROL) == "Only <@U0BOB> can decide this; nothing changed."
         assert await on.unchanged(run)
+
+
+async def test_a_review_is_laid_out_where_it_holds_up_nobody_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    where: list[threading.Thread] = []
+
+    def look(*given: Any) -> Any:
+        where.append(threading.current_thread())
+        return paginate(*given)
+
+    monkeypatch.setattr("notifiers.modals.paginate", look)
+    async with on_stage(lambda on: [long_deployer(on)]) as on:
+        _, card = await on.park()
+        await on.press(BOB, card, names.REVIEW)
+        turned = await review(on, BOB)
+
+    assert len(where) > turned
+    assert threading.main_thread() not in where

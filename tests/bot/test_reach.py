@@ -5,7 +5,8 @@ import logging
 import pytest
 
 from bot.reach import unheard
-from engine import Agent
+from engine import Agent, Approvers
+from engine.ids import PersonId
 from notifiers import limits
 from tests.bot.stage import ALICE, BOB, CAROL, Json, Stage, deployer, on_stage
 from tests.engine.scripted import Ledger
@@ -28,6 +29,25 @@ def test_more_people_than_are_asked_one_by_one_are_named() -> None:
     many = [f"U{n:03}" for n in range(limits.DIRECT + 1)]
     (line,) = unheard(naming(*many), "")
     assert f"agent deployer: {many[-1]} may decide and will not be told" in line
+
+
+@pytest.mark.parametrize(
+    ("more", "silent"),
+    [
+        ({"groups": ("S0ONCALL",)}, "user group S0ONCALL"),
+        ({"channels": ("C0GENERAL",)}, "channel C0GENERAL"),
+        ({"on_call": True}, "whoever is on call"),
+        (
+            {"groups": ("S0ONCALL",), "channels": ("C0GENERAL",), "on_call": True},
+            "user group S0ONCALL, channel C0GENERAL, whoever is on call",
+        ),
+    ],
+)
+def test_groups_and_whoever_is_on_call_are_named(more: Json, silent: str) -> None:
+    who = Approvers(people=(PersonId(BOB),), **more)
+    on_call = (lambda _: ()) if who.on_call else None
+    (line,) = unheard([deployer(Ledger(), approvers=who, on_call=on_call)], "")
+    assert line.startswith(f"agent deployer: {silent} may decide and will not be told")
 
 
 @pytest.mark.parametrize("people", [(), (BOB, CAROL)])

@@ -10,12 +10,15 @@ from engine.runs import RunStatus
 from tests.bot.redis_stage import NOT_RECORDED, on_server, readiness, until_ready, until_said
 from tests.bot.stage import ALICE, BOB, Stage
 from tests.contracts.redis_audit import check_indexes
+from tests.servers.binaries import valkey
 from tests.servers.fixtures import (  # noqa: F401 - found by name
     Start,
     binary,
     start_server,
 )
+from tests.servers.ports import LOOPBACK
 from tests.servers.process import ServerProcess
+from tests.servers.replicas import Pair
 
 PASSWORD = "a-password-of-some-length"
 Move = Callable[[ServerProcess], object]
@@ -141,6 +144,20 @@ async def test_a_server_that_loads_its_data_is_waited_for(
 def fill(server: ServerProcess) -> None:
     """Write so much that a start takes long."""
     server.ask("EVAL", "for i = 1, 200000 do redis.call('SET', 'other', i) end", 0)
+
+
+async def test_readiness_is_red_while_too_few_replicas_are_there_to_confirm_a_decision() -> None:
+    async with Pair(valkey()) as pair:
+        await pair.settle()
+        async with on_server(pair.master.tcp_url, store_replicas=1) as on:
+            await until_ready(on)
+
+            pair.promote()
+
+            await until_said(on, "HOLDSHORT_STORE_REPLICAS is 1, and fewer replicas answer")
+            assert (await readiness(on))[0] == 503
+            pair.replica.ask("REPLICAOF", LOOPBACK, pair.line.port)
+            await until_ready(on)
 
 
 async def test_a_store_that_was_flushed_is_refused_until_somebody_has_looked(

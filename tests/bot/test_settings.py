@@ -47,13 +47,15 @@ def test_everything_is_read_from_its_variable(monkeypatch: pytest.MonkeyPatch) -
         HOLDSHORT_STORE_URL="sqlite:////srv/holdshort.db",
         HOLDSHORT_STORE_ID="5f2c",
         HOLDSHORT_STORE_REPLICAS="2",
+        HOLDSHORT_TOOL_THREADS="8",
         HOLDSHORT_DURABILITY="relaxed",
         HOLDSHORT_SLACK_MODE="socket",
         HOLDSHORT_SLACK_API_URL="http://127.0.0.1:1/api",
-        HOLDSHORT_SLACK_CHANNEL="C1",
+        HOLDSHORT_SLACK_CHANNEL="C01",
         HOLDSHORT_HOST="::1",
         HOLDSHORT_PORT="80",
         HOLDSHORT_OPERATOR="U1",
+        HOLDSHORT_MAX_OPEN_ASKS_PER_APPROVER="7",
         HOLDSHORT_AGENTS="a:b, c.d:e",
         HOLDSHORT_RULES="/srv/rules.toml",
         SLACK_SIGNING_SECRET="one-of-two-5f2c, two-of-two-81ab",
@@ -63,13 +65,36 @@ def test_everything_is_read_from_its_variable(monkeypatch: pytest.MonkeyPatch) -
 
     assert read.store_place == Path("/srv/holdshort.db")
     assert (read.store_id, read.store_replicas, read.durability) == ("5f2c", 2, "relaxed")
-    assert read.slack_mode == "socket"
+    assert (read.slack_mode, read.tool_threads) == ("socket", 8)
     assert read.slack_api_url == "http://127.0.0.1:1/api/"
-    assert (read.slack_channel, read.host, read.port, read.operator) == ("C1", "::1", 80, "U1")
+    assert (read.slack_channel, read.host, read.port, read.operator) == ("C01", "::1", 80, "U1")
     assert read.agents == ("a:b", "c.d:e")
     assert read.rules == "/srv/rules.toml"
+    assert read.max_open_asks_per_approver == 7
     signing = [one.get_secret_value() for one in read.slack_signing_secret]
     assert signing == ["one-of-two-5f2c", "two-of-two-81ab"]
+
+
+@pytest.mark.parametrize("purpose", [Purpose.SERVE, Purpose.TERMINAL])
+@pytest.mark.parametrize("channel", ["deploys", "#deploys", "U0ALICE", "c0deploys", "C0 1"])
+def test_a_channel_that_is_no_id_is_refused(
+    channel: str, purpose: Purpose, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environment(monkeypatch, HOLDSHORT_SLACK_CHANNEL=channel)
+
+    (told,) = problems(purpose)
+    assert told.startswith(
+        f"HOLDSHORT_SLACK_CHANNEL is {channel!r}, no id of a channel: set its id"
+    )
+
+
+@pytest.mark.parametrize("channel", ["C0DEPLOYS", "G0123456789", "D024BE91L", ""])
+def test_the_id_of_a_channel_or_none_is_taken(
+    channel: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environment(monkeypatch, HOLDSHORT_SLACK_CHANNEL=channel)
+
+    assert read_settings(Purpose.SERVE).slack_channel == channel
 
 
 def test_what_is_not_set_has_a_harmless_default(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,9 +121,12 @@ def test_every_setting_can_be_read_from_a_file(
         "HOLDSHORT_STORE_URL": "memory:",
         "HOLDSHORT_DURABILITY": "relaxed",
         "HOLDSHORT_STORE_REPLICAS": "1",
+        "HOLDSHORT_MAX_OPEN_ASKS_PER_APPROVER": "9",
+        "HOLDSHORT_TOOL_THREADS": "8",
         "HOLDSHORT_SLACK_MODE": "socket",
         "HOLDSHORT_SLACK_API_URL": "https://slack.example/api/",
         "HOLDSHORT_PORT": "81",
+        "HOLDSHORT_SLACK_CHANNEL": "C0DEPLOYS",
     }
     value = GOOD.get(name) or values.get(name, "elsewhere")
     file = tmp_path / "setting"
@@ -169,6 +197,10 @@ def test_what_is_missing_depends_on_what_for_and_is_named_all_at_once(
         ("HOLDSHORT_STORE_URL", "mysql://:canary-pw@host/", "'mysql', which is no store"),
         ("HOLDSHORT_STORE_REPLICAS", "all", "must be a number from 0 to 9"),
         ("HOLDSHORT_STORE_REPLICAS", "-1", "must be a number from 0 to 9"),
+        ("HOLDSHORT_MAX_OPEN_ASKS_PER_APPROVER", "0", "must be a number from 1 to 999999"),
+        ("HOLDSHORT_MAX_OPEN_ASKS_PER_APPROVER", "few", "must be a number from 1 to 999999"),
+        ("HOLDSHORT_TOOL_THREADS", "0", "must be a number from 1 to 9999"),
+        ("HOLDSHORT_TOOL_THREADS", "many", "must be a number from 1 to 9999"),
         ("HOLDSHORT_DURABILITY", "lax", "must be strict or relaxed"),
         ("HOLDSHORT_STORE_URL", "/srv/x.db", "no scheme"),
         ("HOLDSHORT_STORE_URL", "sqlite:///", "which is no store"),

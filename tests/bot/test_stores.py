@@ -1,6 +1,7 @@
 """A bot on Redis: it serves as on any store, and starts on none that could lose a decision."""
 
 import asyncio
+import json
 import os
 import sys
 from collections.abc import AsyncIterator
@@ -88,6 +89,9 @@ async def test_a_bot_on_an_unfit_server_ends_with_a_line_for_each_finding(
 
     assert process.returncode == 2
     first, second = told.decode().splitlines()
+    named = f"HOLDSHORT_STORE_URL is {server.url}: the server "
+    assert first.removeprefix("holdshort: ").startswith(named)
+    assert second.startswith(named)
     assert "keeps no append-only file: set 'appendonly yes'" in first
     assert "'maxmemory-policy volatile-lru'" in second
 
@@ -108,13 +112,55 @@ async def test_a_bot_with_relaxed_durability_serves_and_says_what_may_be_lost(
 
     assert process.returncode == 0
     assert "loses the last second or two of decisions" in lines[0]
-    assert server.ask("HGET", "{hs:0}:meta", "id") in lines[1]
+    opened = json.loads(lines[1])
+    assert opened["id"] == server.ask("HGET", "{hs:0}:meta", "id")
+    assert (opened["url"], opened["new"], opened["live_runs"]) == (server.url, True, 0)
+
+
+async def test_an_unfit_server_is_named_without_its_password(start_server: Start) -> None:
+    server = start_server(tcp=True, conf={"appendfsync": "no", "requirepass": "hunter2"})
+    url = server.tcp_url.replace("://", "://:hunter2@")
+    with pytest.raises(StoreUnfitError) as refused:
+        await open_runtime(terminal(url), agents=()).__aenter__()
+    (told,) = refused.value.problems
+    assert "hunter2" not in told
+    assert told.startswith(f"HOLDSHORT_STORE_URL is {url.replace('hunter2', '***')}")
+
+
+async def test_more_replicas_than_there_are_keep_a_bot_from_starting(
+    redis_server: ServerProcess,
+) -> None:
+    with pytest.raises(
+        StoreUnfitError, match="HOLDSHORT_STORE_REPLICAS is 1, but the server has 0"
+    ):
+        await open_runtime(terminal(redis_server.url, store_replicas=1), agents=()).__aenter__()
 
 
 async def test_a_terminal_decides_nothing_on_an_unfit_server(start_server: Start) -> None:
     server = start_server(conf={"appendfsync": "no"})
     with pytest.raises(StoreUnfitError, match="appendfsync"):
         await open_runtime(terminal(server.url), agents=()).__aenter__()
+
+
+def look(url: str, **more: Any) -> Settings:
+    return given_settings(Purpose.LOOK, store_url=url, **more)
+
+
+async def test_a_look_at_a_server_makes_no_store_and_takes_an_unfit_one(
+    start_server: Start,
+) -> None:
+    server = start_server()
+    with pytest.raises(SettingsError, match="holds none"):
+        await open_runtime(look(server.url), agents=()).__aenter__()
+    assert server.ask("DBSIZE") == 0
+    async with open_runtime(terminal(server.url), agents=()):
+        pass
+    server.configure(appendfsync="no")
+
+    async with open_runtime(look(server.url), agents=()) as runtime:
+        assert (await runtime.engine.list_runs()).runs == ()
+    with pytest.raises(StoreUnfitError, match="HOLDSHORT_STORE_ID is 'theirs'"):
+        await open_runtime(look(server.url, store_id="theirs"), agents=()).__aenter__()
 
 
 async def test_another_store_than_the_expected_one_is_refused(redis_server: ServerProcess) -> None:

@@ -1,11 +1,12 @@
 """Recomputes every index of a Redis store from the runs, and compares."""
 
+import json
 from collections import defaultdict
 from typing import Any
 
 import redis
 
-from engine.stores.keys import EVERYWHERE, Place
+from engine.stores.keys import BERTHS, EVERYWHERE, Place
 from tests.servers.cluster import Cluster
 from tests.servers.process import ServerProcess
 
@@ -41,6 +42,7 @@ class Audit:
             self._add_queue(indexes, place, rows)
             for run in rows:
                 self._add_cards(indexes, place, run)
+        self._add_berths(indexes)
         return {name: members for name, members in indexes.items() if members}
 
     def _rows(self, place: Place) -> dict[str, dict[str, str]]:
@@ -72,6 +74,19 @@ class Audit:
             indexes[place.key("line", key)] = dict.fromkeys(line, 0.0)
             if key not in holds:
                 indexes[place.key("ready")][min(line)] = 0.0
+
+    def _add_berths(self, indexes: Index) -> None:
+        lines: dict[str, list[float]] = defaultdict(list)
+        for approval, row in self._client.hgetall(BERTHS.key("rows")).items():
+            ask = json.loads(row)
+            number = float(ask["number"])
+            indexes[BERTHS.key("known")][approval] = number
+            if ask["state"] != "open":
+                indexes[BERTHS.key(ask["state"])][approval] = number
+            if ask["state"] == "waiting":
+                indexes[BERTHS.key("line", ask["within"])][approval] = number
+                lines[ask["within"]].append(number)
+        indexes[BERTHS.key("lines")] = {within: min(numbers) for within, numbers in lines.items()}
 
     def _add_cards(self, indexes: Index, place: Place, run: str) -> None:
         name = place.key("facts", run)

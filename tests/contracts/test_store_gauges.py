@@ -2,8 +2,9 @@
 
 from datetime import timedelta
 
+from engine.gauges import Gauges
 from engine.runs import RunStatus
-from engine.store import Gauges, Store
+from engine.store import Store
 from tests.contracts.play import LEASE, Play
 from tests.factories import HeldClock, make_ended, make_next, make_receipt
 

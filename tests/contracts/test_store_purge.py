@@ -5,7 +5,12 @@ from typing import Any
 
 import pytest
 
-from engine.errors import ClaimLostError, CommitConflictError, RunNotFoundError
+from engine.errors import (
+    ClaimLostError,
+    CommitConflictError,
+    RunNotFoundError,
+    UndecodableRecordError,
+)
 from engine.runs import Run, RunStatus
 from engine.store import CARDS_KEEP_FOR, Change, KeyRecord, RunFilter, Store
 from tests.contracts.play import LEASE, Play, due, keyed
@@ -16,6 +21,7 @@ from tests.factories import (
     make_closed,
     make_ended,
     make_event,
+    make_newer,
     make_next,
     make_parked,
     make_receipt,
@@ -105,6 +111,21 @@ async def test_however_a_run_ended_it_goes(
     await play.commit(make_ended(await play.start(), status))
 
     assert await store.purge(clock.now + MICROSECOND, MANY) == 1
+
+
+async def test_a_run_that_cannot_be_read_goes_and_is_reported(
+    play: Play, store: Store, clock: HeldClock, reported: list[UndecodableRecordError]
+) -> None:
+    run = await play.start()
+    await play.commit(make_newer(make_ended(run)))
+    await play.commit(make_ended(await play.start()))
+    older = clock.now + MICROSECOND
+
+    assert await store.purge(older, MANY, dry_run=True) == 2
+    assert await store.purge(older, MANY) == 2
+
+    assert len(reported) == 2
+    assert all(run.id in str(error) for error in reported)
 
 
 async def test_a_live_run_stays_however_old_it_is(

@@ -109,6 +109,16 @@ class Ledger:
         return f"refunded {order}"
 
 
+def deployer(ledger: Ledger) -> Agent:
+    """Return an agent that asks the owner for one deploy."""
+    return Agent(
+        name="a",
+        model=script([("deploy", {"version": "1"})], repeat_results),
+        tools=[ledger.deploy],
+        approvals={"deploy": "user"},
+    )
+
+
 @dataclass
 class Stage:
     """An engine with a held clock, an inbox and a ledger."""
@@ -145,8 +155,9 @@ def stage(
     directory: Directory | None = None,
     store: Callable[[Clock], Store] | None = None,
     notifier: Notifier | None = None,
+    **around: Any,
 ) -> Stage:
-    """Return a stage with one agent on it."""
+    """Return a stage with one agent on it; ``around``: what else there is of Surroundings."""
     clock, inbox, ledger = Clock(), InboxNotifier(), Ledger()
     made = store(clock) if store is not None else MemoryStore(clock=clock)
     engine = RunEngine(
@@ -155,6 +166,6 @@ def stage(
         notifiers={"owner": notifier or inbox},
         resume_secret=SECRET,
         directory=directory,
-        surroundings=Surroundings(clock=clock),
+        surroundings=Surroundings(clock=clock, **around),
     )
     return Stage(engine, clock, inbox, ledger, made)

@@ -1,7 +1,9 @@
 """Who may decide, by every way of naming them, and who is refused."""
 
 import asyncio
+import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
@@ -133,6 +135,21 @@ class TestNaming:
         on, run = await parked(Approvers(on_call=True), on_call=rota)
         with pytest.raises(DirectoryUnavailableError):
             await decide(on, run, BOB)
+
+    async def test_on_call_functions_that_hang_take_no_thread_of_others(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("engine.deciders.ON_CALL_TIMEOUT_S", 0.01)
+        gate = threading.Event()
+        with ThreadPoolExecutor(1) as the_loops_own:
+            asyncio.get_running_loop().set_default_executor(the_loops_own)
+            on, run = await parked(Approvers(on_call=True), on_call=lambda _facts: gate.wait())
+            try:
+                with pytest.raises(DirectoryUnavailableError):
+                    await decide(on, run, BOB)
+                assert await asyncio.wait_for(asyncio.to_thread(lambda: "free"), 10) == "free"
+            finally:
+                gate.set()
 
     async def test_a_stand_in_decides_until_their_moment_and_it_is_said_for_whom(self) -> None:
         place = StandIn(absent=BOB, by=DAVE, until=START + timedelta(minutes=30))

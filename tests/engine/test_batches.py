@@ -78,7 +78,7 @@ async def answer(
 async def test_as_many_as_fit_share_a_card_and_the_rest_the_next(
     calls: int, sizes: list[int]
 ) -> None:
-    on, run = await parked(*[DEPLOY] * calls)
+    on, run = await parked(*[DEPLOY] * calls, max_open_asks=None, max_open_asks_per_approver=None)
 
     assert [len(card.tickets) for card in shared(on)] == sizes
     assert all(size <= CARD_TICKETS for size in sizes)
@@ -262,3 +262,33 @@ def test_a_ticket_that_came_later_for_a_call_has_a_card_of_its_own() -> None:
 
     assert subject_of(call, ApprovalId("apr_1")) == "apr_1+apr_2"
     assert subject_of(call, ApprovalId("apr_3")) == "apr_3"
+
+
+async def test_what_is_held_back_has_no_row_and_shares_a_card_once_it_is_asked() -> None:
+    calls: list[Call] = [("deploy", {"version": str(n)}) for n in range(4)]
+    on, run = await parked(*calls, max_open_asks=2)
+
+    (card,) = shared(on)
+    assert [one.arguments for one in card.tickets] == [{"version": "0"}, {"version": "1"}]
+    assert [one.needed for one in shared(on, Role.ASKED)[0].tickets] == [1, 1]
+    await answer(on, run, 0, Allow())
+    await answer(on, run, 1, Deny())
+    await on.settle()
+    await on.settle()
+
+    first, second = shared(on)
+    assert [one.arguments for one in second.tickets] == [{"version": "2"}, {"version": "3"}]
+    assert first.resolution is not None
+    assert alone(on) == []
+    run = await on.engine.get_run(run.id)
+    for index in range(2):
+        await answer(on, run, index, Allow())
+    await on.settle()
+    assert on.ledger.effects == [f"deploy {n} prod" for n in (0, 2, 3)]
+
+
+async def test_one_alone_that_is_not_held_back_has_a_card_of_its_own() -> None:
+    on, run = await parked(DEPLOY, REFUND, max_open_asks=1)
+
+    assert shared(on) == []
+    assert [one.ref for one in alone(on)] == [run.tickets[0].ref]

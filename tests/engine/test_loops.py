@@ -22,8 +22,8 @@ from tests.engine.scripted import (
     ALICE,
     Call,
     Clock,
-    Ledger,
     Stage,
+    deployer,
     person,
     repeat_results,
     script,
@@ -31,16 +31,6 @@ from tests.engine.scripted import (
 )
 
 OPTIONS = WorkerOptions(name="w1", lease=timedelta(seconds=10))
-
-
-def deployer(ledger: Ledger) -> Agent:
-    """Asks the owner for every deploy."""
-    return Agent(
-        name="a",
-        model=script([("deploy", {"version": "1"})], repeat_results),
-        tools=[ledger.deploy],
-        approvals={"deploy": "user"},
-    )
 
 
 class Watched:

@@ -1,11 +1,11 @@
 """A commit whose answer was lost is made again under its own name, and counts once."""
 
-from engine import Agent, Allow
+from engine import Allow
 from engine.errors import StoreUnavailableError
 from engine.runs import RunStatus
 from engine.store import Change, Claim, Done
 from engine.stores.sqlite import MemoryStore
-from tests.engine.scripted import ALICE, Clock, Ledger, person, repeat_results, script, stage
+from tests.engine.scripted import ALICE, Clock, deployer, person, stage
 
 
 class LossyStore(MemoryStore):
@@ -22,16 +22,6 @@ class LossyStore(MemoryStore):
             self.lost.add(change.commit)
             raise StoreUnavailableError("told to lose the answer")
         return done
-
-
-def deployer(ledger: Ledger) -> Agent:
-    """Asks the owner for one deploy."""
-    return Agent(
-        name="a",
-        model=script([("deploy", {"version": "1"})], repeat_results),
-        tools=[ledger.deploy],
-        approvals={"deploy": "user"},
-    )
 
 
 async def test_a_run_ends_as_it_should_though_every_answer_to_its_worker_was_lost() -> None:

@@ -1,6 +1,7 @@
 """One model request: what is kept of a reply, and which faults are worth another try."""
 
 import json
+import sys
 
 import pytest
 from pydantic_ai.exceptions import ModelAPIError, ModelHTTPError, UserError
@@ -10,7 +11,7 @@ from pydantic_ai.models.function import AgentInfo, FunctionModel
 from engine.entries import CallOutcome, CallResult, Step, UserInput
 from engine.errors import ModelRequestError, UndecodableRecordError
 from engine.ids import CallId
-from engine.model import ModelQuestion, ask_model, read_reply, to_messages
+from engine.model import ModelQuestion, ask_model, read_reply, to_messages, why_not_askable
 
 
 def question(model: FunctionModel) -> ModelQuestion:
@@ -76,3 +77,31 @@ def test_a_step_becomes_the_response_it_was_and_the_results_of_its_calls() -> No
 def test_a_stored_response_that_this_version_cannot_read_is_refused_as_such(stored: str) -> None:
     with pytest.raises(UndecodableRecordError, match="a stored model response is"):
         list(to_messages([Step(response=stored, results=())], ""))
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        ("openai:gpt-5", 'pip install "pydantic-ai-slim[openai]"'),
+        ("nosuch:model", "Unknown model: nosuch:model"),
+        ("gpt-5", "Unknown model: gpt-5"),
+        (None, "Error"),
+        (3, "Error"),
+    ],
+)
+def test_a_model_that_cannot_be_asked_says_what_it_lacks(
+    model: object, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "openai", None)
+    why = why_not_askable(model)
+    assert said in why
+    assert "\n" not in why
+
+
+@pytest.mark.parametrize("model", ["test", FunctionModel(lambda _messages, _info: words())])
+def test_a_model_that_can_be_asked_lacks_nothing(model: object) -> None:
+    assert why_not_askable(model) == ""
+
+
+def words() -> ModelResponse:
+    return ModelResponse(parts=[TextPart("yes")])

@@ -1,7 +1,7 @@
 """Policies: their words, their functions, and that nothing else counts as a verdict."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -58,3 +58,34 @@ async def test_a_function_may_be_asynchronous() -> None:
 def test_a_policy_that_is_no_word_and_no_function_is_refused(policy: object) -> None:
     with pytest.raises(InvalidAgentDefinitionError, match=r"approvals\['deploy'\]"):
         check_policy("deploy", policy)
+
+
+def mistyped(_values: Mapping[str, Any], _context: PolicyContext) -> Literal["usr", "allow"]:
+    return "usr"
+
+
+async def mistyped_later(
+    _values: Mapping[str, Any], _context: PolicyContext
+) -> Literal["deny", "yes"]:
+    return "yes"
+
+
+def well_typed(_values: Mapping[str, Any], _context: PolicyContext) -> Literal["user", "deny"]:
+    return "user"
+
+
+def unreadable(_values, _context) -> "NoSuchName":  # type: ignore[no-untyped-def,name-defined] # noqa: ANN001, F821
+    return "user"
+
+
+@pytest.mark.parametrize(("policy", "word"), [(mistyped, "'usr'"), (mistyped_later, "'yes'")])
+def test_a_function_that_is_declared_to_say_another_word_is_refused(
+    policy: object, word: str
+) -> None:
+    with pytest.raises(InvalidAgentDefinitionError, match=f"may say {word};"):
+        check_policy("deploy", policy)
+
+
+@pytest.mark.parametrize("policy", [well_typed, unreadable, lambda _values, _context: "x", print])
+def test_a_function_whose_words_are_known_or_not_told_is_taken(policy: object) -> None:
+    check_policy("deploy", policy)

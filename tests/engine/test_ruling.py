@@ -23,6 +23,7 @@ from engine.patterns import HIDDEN
 from engine.policy import Verdict
 from engine.rules import Rule, RuleBook
 from engine.runs import ToolCall
+from engine.threads import ToolThreads
 from engine.tools import Toolbox
 from tests.engine.scripted import (
     ALICE,
@@ -263,7 +264,9 @@ class TestAgain:
     async def test_a_call_that_was_not_looked_at_counts_as_fitting_what_denies(self) -> None:
         call = ToolCall(id=CallId("1.0"), provider_id="p", tool="refund", digest="d")
         never = Rule(verdict="deny", tool="refund", when=("order = 7",))
-        unprepared = LastLook("a", (RuleBook((never,)),), Toolbox({}, frozenset(), RUN))
+        unprepared = LastLook(
+            "a", (RuleBook((never,)),), Toolbox({}, frozenset(), RUN, ToolThreads(1))
+        )
         ruling = unprepared.tightened(call)
         assert ruling is not None
         assert ruling.verdict is Verdict.DENY

@@ -47,6 +47,14 @@ OTHERS: dict[str, Json] = {
     "approvers": {"people": ["UBOB"], "quorum": 1},
     "declared": {"risk": "low", "title": "Nothing much"},
     "edited": {"original": "0" * 64, "by": [], "at": "2026-01-01T12:00:00Z"},
+    "held": {"timeout": "PT1H", "full": [], "news": []},
+}
+OTHERS["wished"] = {
+    "terms": [{"at": "/version"}],
+    "hours": 168,
+    "conversation": False,
+    "by": {"kind": "human", "team": "", "id": "UBOB", "via": "slack"},
+    "at": "2026-01-01T12:00:00Z",
 }
 UNTOUCHED = {"schema_version", "resolution"}
 """A schema that is not known is another test; an open ticket with a resolution is below."""
@@ -59,6 +67,7 @@ OF_THE_CALL: dict[str, Json] = {
     "fingerprint": "another",
     "verdict": "allow",
     "because": "another",
+    "settled": "R000000000",
     "state": "allowed",
     "replay": "safe",
     "timeout_s": 1.0,

@@ -5,7 +5,7 @@ from typing import cast
 
 import pytest
 
-from engine import Agent, Allow
+from engine import Allow
 from engine.errors import StoreUnconfirmedError
 from engine.ids import RunId
 from engine.runs import CallState, RunStatus
@@ -14,11 +14,9 @@ from engine.stores.sqlite import MemoryStore
 from tests.engine.scripted import (
     ALICE,
     Clock,
-    Ledger,
     Stage,
+    deployer,
     person,
-    repeat_results,
-    script,
     stage,
 )
 
@@ -38,16 +36,6 @@ class OneServer(MemoryStore):
         if change.confirm and self.alone:
             raise StoreUnconfirmedError("told to be alone")
         return done
-
-
-def deployer(ledger: Ledger) -> Agent:
-    """Asks the owner for one deploy."""
-    return Agent(
-        name="a",
-        model=script([("deploy", {"version": "1"})], repeat_results),
-        tools=[ledger.deploy],
-        approvals={"deploy": "user"},
-    )
 
 
 async def approved() -> tuple[Stage, OneServer, RunId]:

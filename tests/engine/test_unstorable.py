@@ -12,11 +12,12 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, TextPart, ToolCall
 from engine import Agent, Run, ToolOptions
 from engine.gate import MAX_CALLS
 from engine.guard import MAX_TEXT_CHARS
-from engine.model import MAX_CALLS_EVER, MAX_TOOL_NAME
+from engine.model import MAX_CALLS_EVER, MAX_OUTPUT_CHARS, MAX_REPLY_BYTES, MAX_TOOL_NAME
 from engine.runs import Replay, RunStatus
 from tests.engine.scripted import ALICE, Call, Stage, repeat_results, returns, script, stage
 
 LARGE = 1_000_000
+ENDLESS = 50_000_000
 ROOM = 2 * MAX_TEXT_CHARS
 
 
@@ -196,3 +197,34 @@ async def test_a_step_of_calls_without_end_fails_the_run() -> None:
     assert "1,025 calls" in run.failure.message
     on.clock.move(timedelta(hours=1))
     assert await on.advance() == 0
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["x" * ENDLESS, [("deploy", {"version": "x" * ENDLESS})]],
+    ids=["words", "arguments"],
+)
+async def test_an_endless_reply_fails_the_run_and_is_not_kept(line: Any) -> None:
+    def deploy(version: str) -> str:
+        """Deploy."""
+        return version
+
+    on, run = await play(line, tools=[deploy])
+
+    assert run.status is RunStatus.FAILED
+    assert run.failure is not None
+    assert run.failure.code == "model_failed"
+    assert f"and at most {MAX_REPLY_BYTES:,} are kept" in run.failure.message
+    assert sum(len(record.body) for record in await on.store.records(run.id)) < ROOM
+    assert len(run.model_dump_json()) < ROOM
+
+
+async def test_a_long_answer_is_clipped_in_the_run_with_its_count_and_kept_whole_beside_it() -> (
+    None
+):
+    on, run = await play("x" * LARGE)
+
+    assert run.status is RunStatus.SUCCEEDED
+    assert run.output == f"{'x' * MAX_OUTPUT_CHARS} … ({LARGE:,} characters, clipped)"
+    (kept,) = [one for one in await on.store.records(run.id) if one.kind == "response"]
+    assert "x" * LARGE in kept.body

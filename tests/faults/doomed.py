@@ -8,6 +8,7 @@ import asyncio
 import os
 import signal
 import sys
+from collections.abc import Sequence
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -16,11 +17,20 @@ from typing import NoReturn
 from bot.bootstrap import open_runtime
 from bot.server import Limits, serve
 from bot.settings import Purpose, read_settings
-from engine import Agent, ToolOptions, courier
+from engine import Agent, ToolOptions, courier, usher
+from engine.berths import Ask, Held
 from engine.cards import Card, Receipt, Role
-from engine.events import CallStarted, RunSucceeded, TicketClosed, TicketOpened
+from engine.events import (
+    CallStarted,
+    RunSucceeded,
+    TicketClosed,
+    TicketHeld,
+    TicketOpened,
+    TicketReleased,
+)
 from engine.store import Change, Claim, Done
 from engine.stores import SqliteStore
+from engine.stores.sqlite_berths import SqliteBerths
 from tests.engine.scripted import repeat_results, script
 
 LEASE_S = 1.0
@@ -35,6 +45,9 @@ class Point(StrEnum):
     EXECUTING = "after executing"
     EFFECT = "after the effect, before its result"
     FINISHED = "after finish, before the card update"
+    LINED_UP = "after its place in the line, before it is parked"
+    HELD = "after it was parked and held back"
+    RELEASED = "after its release, before that is noted with its berth"
 
 
 _FACTS: dict[type[object], Point] = {
@@ -42,6 +55,8 @@ _FACTS: dict[type[object], Point] = {
     TicketClosed: Point.DECIDED,
     CallStarted: Point.EXECUTING,
     RunSucceeded: Point.FINISHED,
+    TicketHeld: Point.HELD,
+    TicketReleased: Point.RELEASED,
 }
 DOOM = os.environ.get("DOOM", "")
 
@@ -52,8 +67,24 @@ def die() -> NoReturn:
     raise AssertionError("still alive")
 
 
+class DoomedBerths(SqliteBerths):
+    """Dies where an ask has its place in the line."""
+
+    async def take(self, asks: Sequence[Ask]) -> tuple[Held, ...]:
+        """Take berths, and die if this was it."""
+        held = await super().take(asks)
+        if DOOM == Point.LINED_UP and held:
+            die()
+        return held
+
+
 class DoomedStore(SqliteStore):
     """Dies right after the commit that holds the fact it waits for, or before a receipt."""
+
+    def __init__(self, path: Path) -> None:
+        """Take the file."""
+        super().__init__(path)
+        self._berths = DoomedBerths(self._thread, self._clock, self._bell.ring)
 
     async def commit(self, change: Change, claim: Claim | None = None) -> Done:
         """Commit, and die if this was it."""
@@ -87,12 +118,15 @@ deployer = Agent(
     approvals={"deploy": "user"},
     approvers=["U0BOB", "U0CAROL"],
     options={"deploy": ToolOptions(timeout=timedelta(seconds=1))},
+    max_open_asks=int(os.environ.get("MOST", "20")),
 )
 
 
 async def main() -> None:
     """Serve until killed."""
     courier.LEASE = timedelta(seconds=LEASE_S)
+    usher.UNCOMMITTED = 2 * timedelta(seconds=LEASE_S)
+    usher.RECOUNT_EVERY = timedelta(seconds=LEASE_S)
     settings = read_settings(Purpose.EMBED)
     path = settings.store_place
     if not isinstance(path, Path):

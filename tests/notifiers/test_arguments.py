@@ -7,7 +7,7 @@ from hypothesis import given
 
 from engine.schema import Json, canonical_json
 from notifiers import limits
-from notifiers.arguments import Row, Sheet, on_card, read_rows, summary
+from notifiers.arguments import Row, Secret, Sheet, on_card, read_rows, summary
 from notifiers.text import Style, inert, units
 from tests.notifiers.effort import EVERY_TREE, NORMAL
 from tests.notifiers.judge import check_visible
@@ -175,3 +175,32 @@ def test_a_summary_tells_how_much_it_leaves_out() -> None:
     assert summary({"env": "prod", "notes": "x" * 500, "n": 1}) == "env = prod · n = 1 · 1 more"
     assert summary({"notes": "x" * 500}) == "1 not shown here"
     assert summary({}) == ""
+
+
+def test_a_flood_of_values_is_counted_to_the_last_and_its_secrets_are_named() -> None:
+    many: dict[str, Json] = {f"v{n}": n for n in range(3 * limits.VALUES_LOOKED_AT)}
+    last = list(many)[-1]
+
+    sheet = on_card(many, Secret(hidden=(f"/{last}",)))
+
+    assert (sheet.values, tell_apart(sheet)) == (len(many), len(many))
+    assert sheet.secrets == (last,)
+    assert not sheet.complete
+    shown = summary(many).count(" = ")
+    assert summary(many).endswith(f"{len(many) - shown:,} more")
+
+
+def test_of_a_flood_of_values_only_the_first_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    tried: list[object] = []
+
+    def look(value: object) -> str:
+        tried.append(value)
+        return str(value)
+
+    monkeypatch.setattr("notifiers.arguments._raw", look)
+    many: dict[str, Json] = {f"v{n}": n for n in range(3 * limits.VALUES_LOOKED_AT)}
+
+    on_card(many)
+    summary(many)
+
+    assert len(tried) == 2 * limits.VALUES_LOOKED_AT

@@ -43,7 +43,7 @@ from tests.notifiers.test_text import texts
 from tests.notifiers.trees import trees
 
 LONGEST_TOKEN = "t" * 1024
-APPROVE = ["Approve", "Deny", "Deny with reason"]
+APPROVE = ["Approve", "Deny", "Deny with reason", "Remember\u2026"]
 REVIEW = ["Review", "Deny", "Deny with reason"]
 
 
@@ -72,8 +72,8 @@ def test_the_token_is_in_button_values_only() -> None:
     message = ask_card(ticket())
     everything = json.dumps([message.text, *message.blocks])
 
-    assert button_values(message) == [TOKEN] * 3
-    assert everything.count(TOKEN) == 3
+    assert button_values(message) == [TOKEN] * 4
+    assert everything.count(TOKEN) == 4
 
 
 def test_a_tap_approves_what_is_wholly_on_the_card() -> None:
@@ -163,7 +163,8 @@ def test_any_arguments_make_a_card_within_all_limits(arguments: Any, length: int
     message = ask_card(ticket(arguments=arguments, token=token))
 
     check_message(message)
-    assert buttons(message)[1:] == ["Deny", "Deny with reason"]
+    assert buttons(message)[1:3] == ["Deny", "Deny with reason"]
+    assert buttons(message)[3:] in ([], ["Remember\u2026"])
 
 
 @pytest.mark.parametrize("unit", ["x", "\n", "\u202e", "<!channel>"])
@@ -279,10 +280,10 @@ def test_a_high_risk_is_reviewed_before_it_can_be_approved() -> None:
 
 def test_a_medium_risk_asks_once_more_and_says_what_exactly() -> None:
     message = ask_card(STATES["open_medium_risk"])
-    approve, deny, why = confirms(message)
+    approve, *others = confirms(message)
 
     assert buttons(message) == APPROVE
-    assert (deny, why) == (None, None)
+    assert others == [None] * 3
     assert approve["title"]["text"] == "\U0001f7e0 Medium risk"
     assert approve["text"]["text"] == ('Run deploy "Deploy 1.4.2 to prod"?\nK7F3QD · args 9f2c1a04')
 
@@ -300,7 +301,7 @@ def test_a_low_or_undeclared_risk_is_approved_in_one_tap(risk: Risk | None) -> N
     message = ask_card(ticket(declared=Declared(risk=risk)))
 
     assert buttons(message) == APPROVE
-    assert confirms(message) == [None] * 3
+    assert confirms(message) == [None] * 4
     assert ("Low risk" in shown(message.blocks)) == (risk is Risk.LOW)
 
 

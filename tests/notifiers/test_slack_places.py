@@ -84,6 +84,20 @@ async def test_without_a_channel_each_of_those_who_may_decide_has_the_card(offic
     assert not await dms(office, ALICE)
 
 
+@pytest.mark.parametrize(
+    "more", [{"groups": ("S0ONCALL",)}, {"channels": (DEPLOYS,)}, {"on_call": True}]
+)
+async def test_where_more_may_decide_than_are_named_the_card_says_that_it_went_to_the_named(
+    office: Office, more: Json
+) -> None:
+    approvers = Approvers(people=(BOB,), **more)
+    receipt = await office.notifier(None).show(ticket(approvers=approvers), None)
+
+    (message,) = await dms(office, BOB)
+    assert receipt.note == "Without a channel, this card went to 1 of those it asks, by name."
+    assert receipt.note in shown(message["blocks"])
+
+
 async def test_whoever_may_not_decide_their_own_request_is_sent_no_card(office: Office) -> None:
     approvers = Approvers(people=(ALICE, BOB))
     receipt = await office.notifier(None).show(ticket(approvers=approvers), None)

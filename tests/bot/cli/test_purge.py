@@ -10,10 +10,10 @@ from bot.cli import purge
 from engine.ids import utc_now
 from engine.stores import SqliteStore
 from tests.bot.cli.conftest import ALICE, Terminal
-from tests.factories import make_change, make_ended, make_run
+from tests.factories import make_change, make_ended, make_newer, make_run
 
 
-def keep(path: Path, *, age: timedelta, ended: bool = True) -> str:
+def keep(path: Path, *, age: timedelta, ended: bool = True, readable: bool = True) -> str:
     """Store a run that ended, or has been waiting for a worker, for so long."""
     run = make_run()
 
@@ -21,7 +21,8 @@ def keep(path: Path, *, age: timedelta, ended: bool = True) -> str:
         store = SqliteStore(path, clock=lambda: utc_now() - age)
         await store.commit(make_change(run))
         if ended:
-            await store.commit(make_change(make_ended(run)))
+            end = make_ended(run)
+            await store.commit(make_change(end if readable else make_newer(end)))
         await store.close()
 
     asyncio.run(work())
@@ -52,6 +53,18 @@ def test_a_dry_run_says_how_many_and_removes_nothing(terminal: Terminal, path: P
 
     assert said.out == "Would remove 2 runs that ended more than 1w ago.\n"
     assert all(name in refs(terminal) for name in names)
+
+
+def test_those_that_cannot_be_read_are_counted(terminal: Terminal, path: Path) -> None:
+    keep(path, age=timedelta(days=8))
+    keep(path, age=timedelta(days=8), readable=False)
+
+    planned = terminal("purge", "--older-than", "1w", "--dry-run")
+    done = terminal("purge", "--older-than", "1w")
+
+    said = "2 runs that ended more than 1w ago; 1 of them could not be read.\n"
+    assert (planned.out, done.out) == (f"Would remove {said}", f"Removed {said}")
+    assert done.err == ""
 
 
 def test_more_than_one_batch_goes(

@@ -1,5 +1,6 @@
 """Looking at runs and starting them from the terminal; what a program reads, and what goes wrong."""
 
+import asyncio
 import json
 import os
 import sqlite3
@@ -8,11 +9,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from pydantic import SecretStr
 
-from engine import Agent, RunStatus
+from engine import RunStatus
+from engine.stores import SqliteStore
 from tests.bot.cli.conftest import ALICE, BOB, CAROL, Serving, Terminal
-from tests.engine.scripted import script
 
 ROOT = Path(__file__).parents[3]
 ESCAPE = "\x1b[2J"
@@ -98,10 +98,61 @@ def test_agents_that_are_not_named_are_asked_for(
 def test_a_missing_secret_is_named(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HOLDSHORT_RESUME_SECRETS")
 
-    refused = terminal("runs", "list")
+    refused = terminal("approve", "ABCDEF")
 
     assert refused.status == 2
     assert refused.err.startswith("holdshort: HOLDSHORT_RESUME_SECRETS is not set")
+
+
+def test_looking_needs_no_secret(
+    terminal: Terminal, serving: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = serving.start()
+    monkeypatch.delenv("HOLDSHORT_RESUME_SECRETS")
+
+    assert run.ref in terminal("runs", "list").out
+    assert f"holdshort approve {run.tickets[0].ref}" in terminal("runs", "show", run.ref).out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("runs", "list"),
+        ("runs", "show", "ABCDEF"),
+        ("runs", "cancel", "ABCDEF"),
+        ("runs", "resolve", "ABCDEF", "--abandon"),
+        ("approve", "ABCDEF"),
+        ("deny", "ABCDEF"),
+        ("answer", "ABCDEF", "yes"),
+        ("purge", "--older-than", "1d"),
+    ],
+)
+def test_a_store_that_is_not_there_is_told_and_not_made(
+    words: tuple[str, ...], terminal: Terminal, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mistyped = path.parent / "new" / "holdshrt.db"
+    monkeypatch.setenv("HOLDSHORT_STORE_URL", f"sqlite:///{mistyped}")
+
+    refused = terminal(*words, operator=ALICE)
+
+    assert refused.status == 2
+    assert refused.err == (
+        "holdshort: HOLDSHORT_STORE_URL names a store that cannot be opened: there is no file"
+        f" {mistyped}; the first `holdshort serve` or `holdshort start` makes it\n"
+    )
+    assert not mistyped.parent.exists()
+
+
+def test_the_place_of_a_store_that_nobody_named_is_told(
+    terminal: Terminal, path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HOLDSHORT_STORE_URL")
+    monkeypatch.setenv("XDG_DATA_HOME", str(path.parent))
+
+    said = terminal("runs", "list").err
+
+    assert said.startswith("holdshort: HOLDSHORT_STORE_URL (not set, so ")
+    assert "there is no file" in said
 
 
 def test_a_store_of_a_newer_version_is_not_opened(terminal: Terminal, path: Path) -> None:
@@ -129,7 +180,14 @@ def test_an_unforeseen_fault_is_a_line_and_no_traceback(
     assert failed.err == "holdshort: unexpected RuntimeError: out of luck \\u{1B}[2J\n"
 
 
-def test_no_runs_are_said_to_be_none(terminal: Terminal) -> None:
+def test_no_runs_are_said_to_be_none(terminal: Terminal, path: Path) -> None:
+    async def make() -> None:
+        store = SqliteStore(path)
+        await store.next_due()
+        await store.close()
+
+    asyncio.run(make())
+
     assert terminal("runs", "list").out == "No runs.\n"
 
 
@@ -183,6 +241,7 @@ def test_a_program_reads_what_a_run_waits_for(terminal: Terminal, serving: Servi
             "on_call": False,
             "needed": 1,
             "votes": [],
+            "held_back": False,
             "deadline": run.waiting.deadline.isoformat() if run.waiting.deadline else None,
             "digest": run.waiting.digest,
         }
@@ -330,20 +389,3 @@ def test_a_reader_that_goes_away_is_no_fault(terminal: Terminal, serving: Servin
 
     os.close(theirs)
     assert (done.returncode, done.stderr) == (0, b"")
-
-
-def unlock(code: SecretStr) -> str:
-    """Unlock."""
-    return "done"
-
-
-def test_neither_a_run_nor_the_list_repeats_a_secret_that_it_was_given(
-    terminal: Terminal, path: Path
-) -> None:
-    model = script([("unlock", {"code": "open-sesame"})], "I used open-sesame.")
-    run = Serving(path, Agent(name="a", model=model, tools=[unlock])).start()
-
-    for words in (("runs", "show", run.ref), ("runs", "list")):
-        said = " ".join(terminal(*words).out.split())
-        assert "I used ••• hidden" in said
-        assert "sesame" not in said

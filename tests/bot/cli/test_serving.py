@@ -1,5 +1,6 @@
 """The commands that stay until they are told to stop: the local Slack, and serving the bot."""
 
+import json
 import os
 import re
 import signal
@@ -78,6 +79,18 @@ def test_the_local_slack_prints_settings_that_a_bot_can_be_served_with(
     assert settings.slack_api_url.removesuffix("api/") in lines[0]
     assert "alice U0ALICE, bob U0BOB" in lines[1]
     assert settings.slack_channel == "C0DEPLOYS"
+
+
+@pytest.mark.parametrize("mode", ["http", "socket"])
+def test_an_examination_with_those_settings_finds_nothing_wrong(mode: str, start: Start) -> None:
+    slack = start("slack", "--port", "0")
+    settings = exports(read_until(slack.stdout, LAST))
+
+    doctor = start("doctor", "--json", **settings, HOLDSHORT_SLACK_MODE=mode)
+    told, _ = doctor.communicate()
+
+    assert [one for one in json.loads(told)["findings"] if one["level"] != "ok"] == []
+    assert doctor.returncode == 0
 
 
 @pytest.mark.parametrize("mode", ["http", "socket"])

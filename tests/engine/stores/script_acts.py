@@ -15,12 +15,15 @@ from engine.stores.keys import home_of
 from engine.stores.redis import LAYOUT, RedisStore
 from tests.contracts.play import LEASE, Play, keyed
 from tests.factories import (
+    make_ask,
     make_card_key,
     make_change,
     make_event,
     make_next,
     make_receipt,
     make_record,
+    make_revoked,
+    make_rule,
 )
 
 DAY = timedelta(days=1)
@@ -132,6 +135,36 @@ async def _open(play: Play) -> Act:
     return Act(lambda store: store._server.run("open", [meta], "name", LAYOUT), Again.SAME)
 
 
+async def _berths_take(play: Play) -> Act:
+    await play.store.berths.take([make_ask("apr_0")])
+    asks = [make_ask("apr_1"), make_ask("apr_2", 9)]
+    return Act(lambda store: store.berths.take(asks), Again.SAME)
+
+
+async def _berths_leave(play: Play) -> Act:
+    asks = [make_ask("apr_0"), make_ask("apr_1")]
+    await play.store.berths.take(asks)
+    return Act(lambda store: store.berths.leave([asks[0].approval]), Again.SAME)
+
+
+async def _berths_settle(play: Play) -> Act:
+    asks = [make_ask("apr_0"), make_ask("apr_1")]
+    await play.store.berths.take(asks)
+    await play.store.berths.leave([asks[0].approval])
+    return Act(lambda store: store.berths.settle([asks[1].approval]), Again.SAME)
+
+
+async def _berths_restore(play: Play) -> Act:
+    asks = [make_ask(f"apr_{number}") for number in range(3)]
+    await play.store.berths.take(asks[:1])
+    return Act(lambda store: store.berths.restore(asks[:2], asks[2:]), Again.SAME)
+
+
+async def _berths_list(play: Play) -> Act:
+    await play.store.berths.take([make_ask("apr_0"), make_ask("apr_1")])
+    return Act(lambda store: store.berths.known(0, 5))
+
+
 async def _cards(play: Play) -> Act:
     run = await play.raised()
     return Act(lambda store: store.cards(run.id))
@@ -179,6 +212,29 @@ async def _unpack(play: Play) -> Act:
     return Act(unpack, Again.SAME)
 
 
+async def _rule_keep(_: Play) -> Act:
+    rule = make_rule()
+    return Act(lambda store: store.rules.keep(rule), Again.SAME)
+
+
+async def _rule_live(play: Play) -> Act:
+    rule = make_rule()
+    await play.store.rules.keep(rule)
+    return Act(lambda store: store.rules.live(rule.agent, rule.owner))
+
+
+async def _rule_end(play: Play) -> Act:
+    rule = make_rule()
+    await play.store.rules.keep(rule)
+    return Act(lambda store: store.rules.revoke(rule.id, make_revoked()), Again.SAME)
+
+
+async def _rule_forget(play: Play) -> Act:
+    rule = make_rule()
+    await play.store.rules.keep(rule)
+    return Act(lambda store: store.rules.forget(rule.expires_at + DAY), Again.SAME)
+
+
 def _of_store(do: Callable[[Store], Awaitable[Any]]) -> Arrange:
     async def arrange(play: Play) -> Act:
         await play.parked()
@@ -190,6 +246,11 @@ def _of_store(do: Callable[[Store], Awaitable[Any]]) -> Arrange:
 ACTS: dict[str, Arrange] = {
     "adopt_card": _adopt_card,
     "behind": _directly("behind", ["behind"], 5),
+    "berths_leave": _berths_leave,
+    "berths_list": _berths_list,
+    "berths_restore": _berths_restore,
+    "berths_settle": _berths_settle,
+    "berths_take": _berths_take,
     "card_failed": _card_failed,
     "card_shown": _card_shown,
     "cards": _cards,
@@ -210,6 +271,10 @@ ACTS: dict[str, Arrange] = {
     "purge": _purge,
     "records": _records,
     "release": _release,
+    "rule_end": _rule_end,
+    "rule_forget": _rule_forget,
+    "rule_keep": _rule_keep,
+    "rule_live": _rule_live,
     "take_cards": _take_cards,
     "touch": _touch,
     "unpack": _unpack,

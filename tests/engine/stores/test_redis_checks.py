@@ -11,20 +11,19 @@ from engine.ids import utc_now
 from engine.stores.keys import EVERYWHERE
 from engine.stores.redis_address import read_address
 from engine.stores.redis_checks import (
-    Check,
     Facts,
-    Finding,
     Wanted,
     check_identity,
     check_servers,
     judge,
-    refuse_unfit,
 )
 from engine.stores.redis_connection import Client, open_writer
+from engine.stores.redis_findings import Check, Finding, refuse_unfit
+from tests.servers.binaries import Binary
 from tests.servers.cluster import Cluster
 from tests.servers.fixtures import Start
 from tests.servers.process import ServerProcess
-from tests.servers.replicas import SentinelSet
+from tests.servers.replicas import Pair, SentinelSet
 
 Connect = Callable[[str], Client]
 
@@ -123,6 +122,37 @@ async def test_weak_durability_is_refused_and_when_relaxed_its_loss_is_told(
     assert (warned.check, warned.refuses) == (check, False)
     assert problem in warned.problem
     assert loss in warned.remedy
+
+
+async def test_all_that_is_weak_is_told_at_once(start_server: Start, connect: Connect) -> None:
+    client = connect(start_server(conf={"appendonly": "no", "appendfsync": "everysec"}).url)
+
+    refused = await check_servers(client, STRICT, utc_now)
+    assert kinds(refused) == [(Check.APPEND_ONLY, True), (Check.FSYNC, True)]
+    warned = await check_servers(client, RELAXED, utc_now)
+    assert kinds(warned) == [(Check.APPEND_ONLY, False)]
+
+
+async def test_a_server_with_fewer_replicas_than_must_confirm_is_refused(
+    binary: Binary, connect: Connect
+) -> None:
+    async with Pair(binary) as pair:
+        await pair.settle()
+        client = connect(pair.master.url)
+        one, two = Wanted(replicas=1), Wanted(relaxed=True, replicas=2)
+        assert await check_servers(client, one, utc_now) == ()
+
+        (refused,) = await check_servers(client, two, utc_now)
+
+    assert (refused.check, refused.refuses) == (Check.REPLICAS, True)
+    assert "HOLDSHORT_STORE_REPLICAS is 2, but the server has 1 connected" in refused.problem
+    assert "or lower it" in refused.remedy
+
+
+def test_a_replica_that_is_still_filled_confirms_nothing() -> None:
+    syncing = {"slave0": {"ip": "10.0.0.1", "state": "wait_bgsave"}, "slave1": {"state": "online"}}
+    assert judge(facts(**syncing), Wanted(replicas=1)) == ()
+    assert kinds(judge(facts(**syncing), Wanted(replicas=2))) == [(Check.REPLICAS, True)]
 
 
 @pytest.mark.parametrize("wanted", [STRICT, RELAXED])

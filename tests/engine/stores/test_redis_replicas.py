@@ -9,7 +9,15 @@ from engine.store import Store
 from engine.stores import MemoryStore
 from tests.contracts.play import LEASE, Play, keyed
 from tests.engine.stores.conftest import RedisOpener
-from tests.factories import HeldClock, make_card_key, make_change, make_next, make_receipt
+from tests.factories import (
+    HeldClock,
+    make_card_key,
+    make_change,
+    make_next,
+    make_receipt,
+    make_revoked,
+    make_rule,
+)
 from tests.servers.binaries import Binary
 from tests.servers.proxy import Fault
 from tests.servers.replicas import Pair
@@ -51,6 +59,26 @@ async def test_a_change_that_no_replica_has_is_written_and_told_to_be_unconfirme
         await play.commit(make_next(run), confirm=True)
 
     assert (await store.load(run.id)).run.version == 2
+
+
+async def test_a_revoked_rule_is_revoked_on_the_replica_or_told_not_to_be(
+    store: Store, pair: Pair
+) -> None:
+    first, second = make_rule(), make_rule()
+    for rule in (first, second):
+        await store.rules.keep(rule)
+    await store.rules.revoke(first.id, make_revoked())
+    pair.line.apply(Fault.HOLD)
+
+    for _ in range(2):
+        with pytest.raises(StoreUnconfirmedError, match=second.id):
+            await store.rules.revoke(second.id, make_revoked())
+
+    pair.line.apply(Fault.PASS)
+    await pair.settle()
+    ended = await store.rules.revoke(second.id, make_revoked())
+    assert ended is not None
+    assert ended.revoked == make_revoked()
 
 
 async def test_a_change_that_needs_no_confirmation_does_not_wait_for_it(

@@ -20,19 +20,22 @@ from engine.stores.redis_checks import (
     check_identity,
     check_rights,
     check_servers,
-    refuse_unfit,
 )
 from engine.stores.redis_connection import open_listener, open_writer
+from engine.stores.redis_findings import refuse_unfit
 from engine.stores.redis_rights import ALONE, ON_CHANNEL, ON_KEYS
 from engine.stores.redis_scripts import SCRIPTS, script
 from tests.contracts.play import LEASE, Play
 from tests.factories import (
+    OWNER,
     HeldClock,
     make_card_key,
     make_change,
     make_event,
     make_receipt,
     make_record,
+    make_revoked,
+    make_rule,
     make_ticket,
 )
 from tests.servers.cluster import Cluster
@@ -101,6 +104,12 @@ async def use(store: RedisStore) -> None:
 
 async def look_back(store: RedisStore) -> None:
     """Count what is live, remove what is not, and put it in again."""
+    rule = make_rule()
+    await store.rules.keep(rule)
+    assert await store.rules.live("deployer", OWNER) == ()
+    assert await store.rules.listed() == (rule,)
+    assert await store.rules.revoke(rule.id, make_revoked()) is not None
+    assert await store.rules.forget(utc_now()) == 1
     assert (await store.gauges()).waiting == 1
     (ended,) = (await store.list_runs(RunFilter(statuses=(RunStatus.SUCCEEDED,)), 5)).runs
     parcel = await store.pack(ended.id)
@@ -155,7 +164,11 @@ async def test_without_one_of_them_nothing_is_written_and_a_typed_error_tells(
 
 @pytest.mark.parametrize(
     ("narrower", "told"),
-    [("resetkeys ~{hs:0}:*", "hget"), ("resetchannels &holdshort:other", "publish")],
+    [
+        ("resetkeys ~{hs:0}:*", "hget"),
+        ("resetkeys ~{hs:[0-9a-f]}:*", "hget"),
+        ("resetchannels &holdshort:other", "publish"),
+    ],
 )
 async def test_without_its_keys_or_its_channel_it_is_refused(
     redis_server: ServerProcess, narrower: str, told: str

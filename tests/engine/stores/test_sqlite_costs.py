@@ -267,7 +267,7 @@ async def test_a_cycle_costs_as_many_commits_and_statements_as_written_here(
         ("take_card", 0, 1, 1, 3),
         ("card_shown", 0, 1, 1, 1),
         ("load", 0, 0, 1, 1),
-        ("resume", 1, 0, 1, 9),
+        ("resume", 1, 0, 1, 10),
         ("take_run", 0, 1, 1, 4),
         ("executing", 1, 0, 1, 6),
         ("heartbeat", 0, 1, 1, 2),

@@ -20,7 +20,7 @@ from engine.stores import MemoryStore, SqliteStore
 from engine.stores.sqlite_database import SCHEMA_VERSION, Options, Tally, open_database
 from tests.contracts.play import LEASE, Play
 from tests.engine.stores.conftest import Opener
-from tests.factories import HeldClock, make_change, make_run
+from tests.factories import HeldClock, make_change, make_ended, make_rule, make_run
 
 
 def mode(path: Path) -> int:
@@ -212,6 +212,24 @@ async def test_a_file_made_before_there_was_retention_is_given_what_that_needs(
     clock.move(days=1)
 
     assert await opened().purge(clock.now, 1) == 1
+
+
+async def test_a_file_made_before_rules_were_remembered_keeps_them_and_its_runs_go_on(
+    path: Path, opened: Opener, clock: HeldClock
+) -> None:
+    first = opened()
+    parked = await Play(first, clock).parked()
+    await first.close()
+    execute(path, "DROP TABLE rules")
+    rule = make_rule()
+
+    later = opened()
+    await later.rules.keep(rule)
+
+    assert await later.rules.live(rule.agent, rule.owner) == (rule,)
+    assert (await later.load(parked.id)).run == parked
+    ended = make_ended(parked)
+    assert (await later.commit(make_change(ended))).version == ended.version
 
 
 async def test_a_full_disk_refuses_a_commit_and_the_store_goes_on(

@@ -18,6 +18,7 @@ from tests.contracts.play import LEASE, Play, due, keyed
 from tests.engine.stores.conftest import Opener
 from tests.factories import (
     HeldClock,
+    make_ask,
     make_card_key,
     make_closed,
     make_ended,
@@ -26,6 +27,8 @@ from tests.factories import (
     make_parked,
     make_receipt,
     make_record,
+    make_revoked,
+    make_rule,
     make_ticket,
 )
 
@@ -43,6 +46,21 @@ ALLOWED = {
         "sqlite_reads._BEHIND",
         "SCAN cards",
     ): "along the index of those behind, and stops at the first",
+    ("sqlite_berths._LOOK", "SCAN json_each"): "the few names that an ask counts for",
+    (
+        "sqlite_berths._LOOK",
+        "SCAN berths",
+    ): "along the index of those that wait, and stops at the first",
+    ("sqlite_berths._ADD", "SCAN json_each"): "the few names that an ask counts for",
+    ("sqlite_berths._TIDY", "SCAN json_each"): "the few names that an ask counts for",
+    ("sqlite_berths._OPEN_COUNTS", "SCAN json_each"): "the names of the kinds that wait",
+    ("sqlite_berths._CALLED", "SCAN berths"): "along the index of those called, up to a limit",
+    ("sqlite_berths._HEADS", "SCAN step"): "the kinds of asks that wait",
+    ("sqlite_berths._HEADS", "USE TEMP"): "the kinds of asks that wait",
+    (
+        "sqlite_gauges._GAUGES",
+        "SCAN berths",
+    ): "along the index of those that wait: as many as are held back",
     ("sqlite_reads._NEXT_READY", "SCAN step"): "the few priorities there are",
     ("sqlite_gauges._GAUGES", "SCAN step"): "the few priorities there are",
     (
@@ -53,6 +71,8 @@ ALLOWED = {
         "sqlite_gauges._GAUGES",
         "SCAN cards",
     ): "along the index of those behind: the few that a courier has still to show",
+    ("sqlite_rules._LISTED", "SCAN rules"): "all remembered rules, for a person to look at",
+    ("sqlite_rules._LISTED", "USE TEMP"): "of those given at one moment, by their ids",
 }
 
 
@@ -151,6 +171,19 @@ async def cards(play: Play) -> None:
     await play.store.cards(card.key.run)
 
 
+async def berths(play: Play) -> None:
+    """Take berths, wait for one, be called, and leave."""
+    held = play.store.berths
+    asks = [make_ask(f"apr_{number}") for number in range(3)]
+    await held.take(asks[:2])
+    await held.leave([asks[0].approval])
+    await held.called(5)
+    await held.settle([asks[1].approval])
+    await held.restore(asks[:2], asks[1:])
+    await held.count(["agent:a"])
+    await held.known(0, 5)
+
+
 async def questions(play: Play) -> None:
     """Ask all that can be asked."""
     store = play.store
@@ -175,10 +208,23 @@ async def everything(play: Play) -> None:
     assert await play.store.claim("worker", LEASE) is None
     await play.store.release(claim)
     await adopted_first(play)
+    await berths(play)
     await moved(play)
+    await remembered(play)
     play.clock.now += 2 * CARDS_KEEP_FOR
     await play.store.purge(play.clock.now, 10, dry_run=True)
     await play.store.purge(play.clock.now, 10)
+
+
+async def remembered(play: Play) -> None:
+    """Keep a rule, look at it, end it and remove it."""
+    rules, rule = play.store.rules, make_rule()
+    await rules.keep(rule)
+    assert await rules.live(rule.agent, rule.owner) == (rule,)
+    await rules.revoke(rule.id, make_revoked())
+    assert len(await rules.listed()) == 1
+    assert await rules.forget(rule.expires_at, dry_run=True) == 1
+    assert await rules.forget(rule.expires_at) == 1
 
 
 async def moved(play: Play) -> None:

@@ -1,89 +1,26 @@
 """What the examination says of a workspace, a store and settings in every wrong state."""
 
 import json
-import os
-from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from bot.doctor import examine
-from bot.doctor_findings import Finding, Level
-from bot.local_slack import App, Channel, Fault, FaultKind, LocalSlack
+from bot.doctor_findings import Level
+from bot.local_slack import App, Fault, FaultKind, LocalSlack
 from bot.manifest import SCOPES
 from engine.ids import utc_now
 from engine.stores import SqliteStore
+from tests.bot.doctor.examined import (
+    OWN,
+    Set,
+    failure,
+    look,
+    warning,
+    write_agents,
+)
 from tests.bot.stage import ALICE, BOB, GONE, GUEST, OUTSIDER, RESUME_SECRET, ROBOT
-
-OWN = Channel(id="C0OWN", name="own", members=(ALICE, App().bot_user))
-Set = Callable[..., None]
-
-
-@pytest.fixture
-async def slack() -> AsyncIterator[LocalSlack]:
-    async with LocalSlack() as running:
-        running.world.app = App(scopes=frozenset({*SCOPES, "channels:read"}))
-        running.world.put_channel(OWN)
-        yield running
-
-
-@pytest.fixture
-def given(slack: LocalSlack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Set:
-    """Set up an environment where all is well, and return what changes one setting of it."""
-    for name in [name for name in os.environ if name.startswith(("HOLDSHORT_", "SLACK_"))]:
-        monkeypatch.delenv(name)
-    monkeypatch.chdir(tmp_path)
-
-    def change(**settings: str) -> None:
-        for name, value in settings.items():
-            monkeypatch.setenv(name, value)
-
-    change(
-        SLACK_BOT_TOKEN=slack.bot_token,
-        SLACK_APP_TOKEN=slack.app_token,
-        HOLDSHORT_SLACK_MODE="socket",
-        HOLDSHORT_SLACK_API_URL=slack.api_url,
-        HOLDSHORT_SLACK_CHANNEL=OWN.id,
-        HOLDSHORT_STORE_URL=f"sqlite:///{tmp_path / 'holdshort.db'}",
-        HOLDSHORT_RESUME_SECRETS=RESUME_SECRET,
-        HOLDSHORT_AGENTS=write_agents(tmp_path, "alice_decides", f"approvers=['{ALICE}']"),
-        HOLDSHORT_OPERATOR=ALICE,
-    )
-    return change
-
-
-def write_agents(folder: Path, module: str, *agents: str) -> str:
-    """Write a module of agents with these arguments, and return its name for the settings."""
-    made = ", ".join(
-        f"Agent(name='agent{number}', model='test', {arguments})"
-        for number, arguments in enumerate(agents)
-    )
-    (folder / f"{module}.py").write_text(f"from engine import Agent\nagents = [{made}]\n")
-    return f"{module}:agents"
-
-
-async def look(check: str) -> list[Finding]:
-    """Return what is wrong, all of which must be of this check."""
-    wrong = [one for one in await examine() if one.level is not Level.OK]
-    assert {one.check for one in wrong} <= {check}, wrong
-    assert all(one.remedy and "\n" not in one.remedy for one in wrong)
-    return wrong
-
-
-async def one(check: str, level: Level) -> str:
-    """Return the text of the one thing that is wrong."""
-    (finding,) = await look(check)
-    assert finding.level is level
-    return finding.text
-
-
-async def failure(check: str) -> str:
-    return await one(check, Level.FAILURE)
-
-
-async def warning(check: str) -> str:
-    return await one(check, Level.WARNING)
 
 
 async def test_where_all_is_well_nothing_is_wrong_and_everything_is_told(given: Set) -> None:
@@ -146,6 +83,15 @@ async def test_the_rest_is_looked_at_though_a_setting_is_missing(
     assert "slack token" in {one.check for one in await examine()}
 
 
+async def test_a_channel_by_its_name_is_told_with_where_its_id_is(given: Set) -> None:
+    given(HOLDSHORT_SLACK_CHANNEL="#deploys")
+
+    first, *_ = await look("settings")
+
+    assert first.text == "HOLDSHORT_SLACK_CHANNEL is '#deploys', no id of a channel"
+    assert first.remedy == "set its id (C...), from the foot of its details in Slack"
+
+
 async def test_settings_that_cannot_be_read_end_the_examination(given: Set) -> None:
     given(HOLDSHORT_PORT="many")
 
@@ -177,6 +123,17 @@ async def test_two_agents_of_one_name_are_a_failure(given: Set, tmp_path: Path) 
     given(HOLDSHORT_AGENTS="twins:agents")
 
     assert "two agents are named 'a'" in await failure("agents")
+
+
+async def test_a_model_that_cannot_be_asked_is_a_failure(given: Set, tmp_path: Path) -> None:
+    module = write_agents(tmp_path, "silent", f"approvers=['{ALICE}']")
+    path = tmp_path / "silent.py"
+    path.write_text(path.read_text().replace("model='test'", "model='nosuch:model'"))
+    given(HOLDSHORT_AGENTS=module)
+
+    assert await failure("agents") == (
+        "agent agent0: the model 'nosuch:model' cannot be asked: Unknown model: nosuch:model"
+    )
 
 
 async def test_the_rules_are_read_and_faults_told(given: Set, tmp_path: Path) -> None:
@@ -323,7 +280,6 @@ async def test_over_http_no_app_token_is_tried(given: Set, slack: LocalSlack) ->
 @pytest.mark.parametrize(
     ("name", "says"),
     [
-        ("#deploys", "is '#deploys', no id"),
         ("C0NOWHERE", "C0NOWHERE: channel_not_found"),
         ("C0PRIVATE", "C0PRIVATE: channel_not_found"),
     ],

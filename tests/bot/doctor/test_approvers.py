@@ -5,10 +5,8 @@ from pathlib import Path
 import pytest
 
 from bot.local_slack import LocalSlack
+from tests.bot.doctor.examined import Set, failure
 from tests.bot.stage import BOB, GONE, GUEST
-from tests.bot.test_doctor import Set, failure, given, slack
-
-__all__ = ["given", "slack"]
 
 
 @pytest.mark.parametrize(
