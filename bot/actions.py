@@ -16,7 +16,7 @@ from bot.interactions import Press
 from bot.logs import get_log
 from bot.replies import FOR_SLACK, form_refused, form_too_late, old_button, slow_store
 from bot.rule_listing import told_revoked
-from engine import Allow, AlreadyDecidedError, Decision, Deny, Via
+from engine import Allow, AlreadyDecidedError, Decision, Deny, Recorded, Via
 from engine.cards import TicketNotice
 from engine.errors import (
     EditFault,
@@ -33,6 +33,7 @@ from notifiers import (
     can_remember,
     deny_form,
     edit_form,
+    needs_review,
     read_shown,
     remember_form,
     review_form,
@@ -51,6 +52,10 @@ _KINDS: dict[Form, str] = {
 }
 EXPIRED = "expired_trigger_id"
 _LATE = frozenset({EXPIRED, "exchanged_trigger_id", "invalid_trigger_id", "TimeoutError"})
+_REVIEW_FIRST = (
+    "Not recorded: this has to be reviewed first. Press Review on its card; Approve is on the last"
+    " page."
+)
 _log = get_log(__name__)
 
 
@@ -63,12 +68,12 @@ class Buttons:
         self._client = client
 
     async def approve(self, press: Press, ack: AsyncAck) -> None:
-        """Record an Allow."""
-        await self._decide(press, Allow(), ack)
+        """Record an Allow, unless the call is to be reviewed first: that card has no Approve."""
+        await self._allow(press, Allow(), ack)
 
     async def approve_once(self, press: Press, ack: AsyncAck) -> None:
         """Record an Allow of this call alone, whatever others wished to be remembered."""
-        await self._decide(press, Allow(once=True), ack)
+        await self._allow(press, Allow(once=True), ack)
 
     async def approve_all(self, press: Press, ack: AsyncAck) -> None:
         """Record an Allow for each ticket that the button was for; say which were not recorded."""
@@ -125,6 +130,25 @@ class Buttons:
         """Answer a button that we do not know, so that no press goes unanswered."""
         await ack()
         await self._desk.whispers.tell(press.place, old_button(FOR_SLACK))
+
+    async def _allow(self, press: Press, decision: Allow, ack: AsyncAck) -> None:
+        attempt = self._desk.attempt(self._approve(press, decision))
+        outcome = await attempt.soon()
+        await ack()
+        if outcome is None:
+            outcome = await attempt.at_last()
+        if isinstance(outcome, str):
+            await self._desk.whispers.tell(press.place, outcome)
+        else:
+            await self._desk.tell(press.place, outcome)
+        await self._desk.adopt(press.token, press.card)
+
+    async def _approve(self, press: Press, decision: Allow) -> Recorded | str:
+        # In this order: should it be edited after this look, the token is superseded by then.
+        notice = await self._desk.engine.notice(press.token, Via.SLACK)
+        if notice.resolution is None and needs_review(notice):
+            return _REVIEW_FIRST
+        return await self._desk.record(press.token, decision, press.actor)
 
     async def _decide(self, press: Press, decision: Decision, ack: AsyncAck) -> None:
         # Durable before the ack, so that nothing is lost with a socket or a process; a slow store

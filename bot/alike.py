@@ -7,7 +7,7 @@ from bot.interactions import Press
 from bot.replies import FOR_SLACK, refused
 from engine import Allow, Via
 from engine.errors import HoldshortError
-from notifiers import Shown, may_be_bulk
+from notifiers import Shown, may_be_bulk, needs_review
 
 _CHANGED = "it is not what this card showed; look at it and answer it by itself."
 _BY_ITSELF = "it has to be approved by itself."
@@ -37,7 +37,7 @@ async def _approve(desk: Desk, shown: Shown, press: Press) -> str:
         notice = await desk.engine.notice(token, Via.SLACK)
         if notice.resolution is None and not shown.shows(notice):
             return _CHANGED
-        if not may_be_bulk(notice):
+        if not may_be_bulk(notice) or needs_review(notice):
             return _BY_ITSELF
         await desk.record(token, Allow(), press.actor)
     except HoldshortError as error:

@@ -130,7 +130,8 @@ class Commands:
         events = await self._engine.events(run.id)
         now = self._engine.surroundings.clock()
         concerned = await self._engine.deciders.concern(run, tickets, command.actor, now)
-        return show(Shown(run, notices, events, concerned))
+        ending = await self._engine.ending(run)
+        return show(Shown(run, notices, events, concerned, ending))
 
     async def _rules(self, command: Command, rest: str) -> Reply:
         verb, name = (*rest.split(maxsplit=1), "", "")[:2]

@@ -38,6 +38,7 @@ class Shown:
 
     Attributes:
         concerned: The reader owns it, started it, or may decide; only they see its contents.
+        ending: What it came to, as it may be shown; empty while it goes on.
 
     """
 
@@ -45,6 +46,7 @@ class Shown:
     notices: Sequence[TicketNotice]
     events: Sequence[RunEvent]
     concerned: bool
+    ending: str = ""
 
 
 def usage(agents: Sequence[str], unknown: str = "") -> str:
@@ -80,7 +82,8 @@ def show(shown: Shown) -> str:
     if not shown.concerned:
         lines.append("_What it says and does is shown to its owner and to those who decide._")
         return "\n".join(lines)
-    lines += _end_lines(run)
+    if shown.ending:
+        lines.append(f"> {mrkdwn(one_line(shown.ending), _WORDS)}")
     lines += [_event_line(event) for event in shown.events[-_EVENTS:]]
     return "\n".join(lines)
 
@@ -146,11 +149,6 @@ def _state(notice: TicketNotice, ended: Resolution | None) -> str:
     if ended.timed_out:
         return f"Nobody decided; denied {wording.moment(ended.at)}."
     return f"{ended.word.capitalize()} {wording.by(notice, ended)} {wording.moment(ended.at)}."
-
-
-def _end_lines(run: Run) -> list[str]:
-    said = run.output or (run.failure.message if run.failure else "")
-    return [f"> {mrkdwn(one_line(mask(said)), _WORDS)}"] if said else []
 
 
 def _event_line(event: RunEvent) -> str:

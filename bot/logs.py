@@ -15,7 +15,7 @@ from structlog.typing import Processor
 
 from engine.errors import HoldshortError
 from engine.guard import kind_of, text_of
-from engine.redaction import SECRET
+from engine.shapes import SECRET
 
 MASK = "[masked]"
 

@@ -213,6 +213,10 @@ class RunEngine:
             raise RunNotFoundError(claims.approval)
         return await self._writer.ticket(loaded.run, ticket, via)
 
+    async def ending(self, run: Run) -> str:
+        """Return what a run came to as people are shown it: secrets hidden; empty if it goes on."""
+        return await self._writer.ending(run)
+
     async def adopt(self, token: str, via: Via, notifier: str, receipt: Receipt) -> None:
         """Take in a card that was found where its receipt was lost, so that it is closed too."""
         claims = self._keys.read(token, via)

@@ -21,6 +21,8 @@ class RecordKind(StrEnum):
     RESULT = "result"
     FIELDS = "fields"
     """What may be edited of a call that asks: ``engine.fields``."""
+    MARKS = "marks"
+    """Where a call's arguments are secret: ``engine.confided``."""
     EDIT = "edit"
     """Arguments that took the place of a call's own; the index is the number of its event."""
 

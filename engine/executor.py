@@ -1,7 +1,8 @@
 """Advance one claimed run to its next outcome: parked, ended, handed back, or lost."""
 
 import asyncio
-from dataclasses import dataclass, replace
+import contextlib
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from engine.admission import Admission
@@ -19,7 +20,7 @@ from engine.errors import (
 from engine.events import ApprovalRemembered
 from engine.gate import Gate, LastLook, question_in, rule_books
 from engine.guard import describe_error
-from engine.ids import Moment, Surroundings
+from engine.ids import CallId, Moment, Surroundings
 from engine.journey import Journey, StoppedError, Transition
 from engine.lifecycle.denials import Patience
 from engine.lifecycle.draft import call_index
@@ -131,6 +132,7 @@ class _Advance:
     toolbox: Toolbox
     last_look: LastLook
     settling: Settling
+    anew: dict[CallId, ToolCall] = field(default_factory=dict)
 
     @property
     def _asking(self) -> Asking:
@@ -212,6 +214,7 @@ class _Advance:
         await self.journey.load()
         for one in self.journey.run.batch.calls if self.journey.run.batch else ():
             await self.last_look.load(one, self.journey.arguments(one))
+            await self._describe_anew(one)
         call = _next(self.journey.run)
         if call is None and _has_more(self.journey.run):
             await self.journey.commit(self._proceed)
@@ -260,14 +263,31 @@ class _Advance:
         if call.tool not in self.toolbox.names:
             reason = f"the tool {call.tool} is no longer there"
             return lambda run, moment: block(run, call_id, reason, moment)
-        ruling, now_is = self.last_look.tightened(call), self._fingerprint(call)
+        ruling = self.last_look.tightened(call)
         denied = ruling is not None and ruling.verdict is Verdict.DENY
-        approved = call.approval is not None or call.settled
-        if approved and not denied and now_is != call.fingerprint:
-            return lambda run, moment: ask_again(run, call_id, now_is, self._asking, moment)
+        if not denied and self._has_changed(call):
+            anew = self.anew.get(call_id, call)
+            anew = anew.model_copy(update={"fingerprint": self._fingerprint(call)})
+            return lambda run, moment: ask_again(run, anew, self._asking, moment)
         if ruling is not None:
             return lambda run, moment: tighten(run, call_id, ruling, self._asking, moment)
         return None
+
+    async def _describe_anew(self, call: ToolCall) -> None:
+        """Take in what a tool that has changed declares now of a call that was approved."""
+        known = call.state is CallState.ALLOWED and call.tool in self.toolbox.names
+        if not known or not self._has_changed(call):
+            return
+        text = self.journey.arguments(call) or "{}"
+        with contextlib.suppress(Exception):  # what does not fit the tool now, it will say itself
+            values = await self.toolbox.check(call.tool, text)
+            gate = Gate(self.journey.run, self.agent, self.toolbox)
+            self.anew[call.id] = await gate.described(call, text, values)
+
+    def _has_changed(self, call: ToolCall) -> bool:
+        """Tell whether a tool is not any more what a person approved."""
+        approved = call.approval is not None or bool(call.settled)
+        return approved and self._fingerprint(call) != call.fingerprint
 
     def _fingerprint(self, call: ToolCall) -> str:
         return self.toolbox.fingerprint(call.tool, self.agent.option(call.tool).version)

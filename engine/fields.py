@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import TypeAdapter
 
 from engine.schema import Frozen, Json
+from engine.shapes import whole_secrets
 
 MAX_ABOUT = 300
 _DEFS = "#/$defs/"
@@ -80,7 +81,7 @@ def _field(root: Mapping[str, Any], name: str, part: object, required: bool) -> 
         required=required,
         nullable=nullable or or_null,
         choices=choices,
-        about=about[:MAX_ABOUT] if isinstance(about, str) else "",
+        about=about[: whole_secrets(about, MAX_ABOUT)] if isinstance(about, str) else "",
     )
 
 

@@ -8,7 +8,9 @@ from typing import Any
 import pydantic_core
 
 from engine.agents import Agent
+from engine.aliases import with_aliases
 from engine.arguments import canonical_arguments
+from engine.defaults import LeftOut, left_out
 from engine.errors import ToolCallError
 from engine.fields import FIELDS, read_fields
 from engine.guard import clip, contained, kind_of
@@ -125,7 +127,13 @@ class Gate:
     async def _declared(self, tool: str, arguments: str, values: dict[str, Any]) -> Declared:
         option = self.agent.option(tool)
         marked = self._secrets(tool, arguments, values)
-        said = Declared(risk=option.danger, secrets=marked)
+        known = self._left_out(tool, arguments, values)
+        said = Declared(
+            risk=option.danger,
+            secrets=marked,
+            defaults=known.defaults,
+            more_defaults=known.more,
+        )
         if option.describe is None:
             return said
         try:
@@ -145,8 +153,16 @@ class Gate:
         known = set(secrets_in(values))
         if not known:
             return marked
-        told = look_at(self.toolbox, tool, arguments, values).values
+        told = named_values(self.toolbox, tool, values)
         return tuple(dict.fromkeys((*marked, *misnamed_secrets(given, told, known))))
+
+    def _left_out(self, tool: str, arguments: str, values: dict[str, Any]) -> LeftOut:
+        """Return what is told of the arguments that the call leaves out."""
+        return left_out(
+            self.toolbox.schema(tool),
+            json.loads(arguments),
+            lambda: look_at(self.toolbox, tool, arguments, values).values,
+        )
 
     async def ruling(self, tool: str, arguments: str, values: dict[str, Any]) -> Ruling:
         """Return the strictest word of rules and policy on these arguments and their validated values.
@@ -257,13 +273,23 @@ def rule_books(agent: Agent, run: Run) -> tuple[RuleBook, ...]:
 
 
 def look_at(toolbox: Toolbox, tool: str, arguments: str, values: dict[str, Any]) -> Look:
-    """Return a call as rules look at it: by the names that people and the model are shown."""
+    """Return a call as rules look at it: by all the names that each argument goes by."""
+    named = named_values(toolbox, tool, values)
+    model, fields = values.get(toolbox.sole(tool)), toolbox.fields(tool)
+
+    def known(looked: Json) -> Json:
+        return with_aliases(with_aliases(looked, values, fields), model)
+
+    return Look(known(named), known(_with_given(named, json.loads(arguments))))
+
+
+def named_values(toolbox: Toolbox, tool: str, values: dict[str, Any]) -> Json:
+    """Return a call's values by the names that people and the model are shown."""
     found = plain(values)
     sole = toolbox.sole(tool)
     fields = found.get(sole) if sole and isinstance(found, dict) else None
     # The fields of a function's one model stand on top there; its parameter's name is kept beside.
-    named = {sole: fields, **fields} if isinstance(fields, dict) else found
-    return Look(named, _with_given(named, json.loads(arguments)))
+    return {sole: fields, **fields} if isinstance(fields, dict) else found
 
 
 def _with_given(values: Json, given: Json) -> Json:

@@ -6,9 +6,13 @@ on it; and ``except Exception`` misses a CancelledError that user code raised by
 
 import asyncio
 import contextlib
+import re
 from collections.abc import Iterator
 
+from engine.shapes import whole_secrets
+
 MAX_TEXT_CHARS = 8_192
+_CLIPPED = re.compile(r" … \([0-9,]+ characters, clipped\)\Z")
 _UNREADABLE = "its text cannot be read"
 
 
@@ -62,10 +66,19 @@ def text_of(error: BaseException) -> str:
 def clip(text: str, limit: int = MAX_TEXT_CHARS) -> str:
     """Return text that can be stored: no lone surrogates, at most ``limit`` characters and a count.
 
-    What is cut is counted: ``abc … (30,000,000 characters, clipped)``.
+    What is cut is counted: ``abc … (30,000,000 characters, clipped)``. It is never cut within
+    what looks like a secret: half of one would not be known for what it is.
     """
-    kept = text[:limit].encode("utf-8", "backslashreplace").decode()
-    return kept if len(text) <= limit else f"{kept} … ({len(text):,} characters, clipped)"
+    whole = len(text) <= limit
+    kept = text if whole else text[: whole_secrets(text, limit)]
+    kept = kept.encode("utf-8", "backslashreplace").decode()
+    return kept if whole else f"{kept} … ({len(text):,} characters, clipped)"
+
+
+def split_clipped(text: str) -> tuple[str, str]:
+    """Return what ``clip`` kept of a text, and the mark it set; no mark where it cut nothing."""
+    found = _CLIPPED.search(text)
+    return (text[: found.start()], found[0]) if found else (text, "")
 
 
 def _is_ours(error: BaseException, task: "asyncio.Task[object] | None") -> bool:

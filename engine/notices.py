@@ -20,6 +20,7 @@ from engine.cards import (
     Role,
     TicketNotice,
 )
+from engine.confided import confided
 from engine.entries import CallResult, Record, RecordKind
 from engine.fields import FIELDS, Field
 from engine.identity import Via
@@ -72,7 +73,7 @@ class NoticeWriter:
         """
         if card.key.role is Role.OUTCOME:
             run = (await self._store.load(card.key.run)).run
-            return Written(_outcome(run, card.key.idempotency), run.version)
+            return Written(await self._outcome(run, card.key.idempotency), run.version)
         if card.key.role in {Role.HELD, Role.HELD_OWNER}:
             return await self._write_held(card)
         if len(card.key.approvals) > 1 and card.key.role is not Role.DECIDED:
@@ -83,6 +84,25 @@ class NoticeWriter:
         """Return what a person is shown of one ticket, for one way in."""
         records = await self._store.records(run.id, _entry(ticket))
         return self._notice(run, ticket, Role.ASK, records, via)
+
+    async def ending(self, run: Run) -> str:
+        """Return what a run came to, in its model's words or its failure's, as it may be shown."""
+        text = run.output or (run.failure.message if run.failure else "")
+        return mask(text, confided(await self._store.records(run.id))) if text else ""
+
+    async def _outcome(self, run: Run, idempotency: str) -> OutcomeNotice | None:
+        if run.live:
+            return None
+        return OutcomeNotice(
+            idempotency=idempotency,
+            run=run.id,
+            run_ref=run.ref,
+            agent=run.agent,
+            owner=run.owner,
+            origin=run.origin,
+            status=run.status,
+            text=await self.ending(run),
+        )
 
     async def _write_batch(self, card: Card, via: Via) -> Written:
         """Write of several tickets; the version is that of the oldest state that was read."""
@@ -203,22 +223,6 @@ class NoticeWriter:
             if same and other.receipt is not None:
                 return other.receipt
         return None
-
-
-def _outcome(run: Run, idempotency: str) -> OutcomeNotice | None:
-    if run.live:
-        return None
-    failure = run.failure.message if run.failure else ""
-    return OutcomeNotice(
-        idempotency=idempotency,
-        run=run.id,
-        run_ref=run.ref,
-        agent=run.agent,
-        owner=run.owner,
-        origin=run.origin,
-        status=run.status,
-        text=mask(run.output or failure),
-    )
 
 
 def _entry(ticket: ResumeTicket) -> int:

@@ -5,49 +5,26 @@ the secret itself is taken out of a longer text, so that nobody can hide a comma
 """
 
 import json
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, is_dataclass
 from typing import Any
 
 from pydantic import BaseModel, Secret, SecretBytes, SecretStr
 
+from engine.guard import split_clipped
 from engine.schema import Json
+from engine.shapes import SECRET
 
 HIDDEN = "\u2022\u2022\u2022 hidden"
 """Stands for a whole value. In an argument's line it has no quotes, as a value with blanks would."""
 
 MAX_POINTERS = 64
 _SHORTEST = 6
+_MAX_HALF = 4_096
+"""So much of a secret is looked for at a cut; each further character costs as much as all before."""
 _ANY = "*"
 _REF = "#/"
 _UNTOLD = object()
-
-# Each form has a fixed beginning, and holds neither a blank nor anything that a shell acts on.
-# Sources: https://docs.github.com/en/code-security/secret-scanning/introduction/supported-secret-scanning-patterns,
-# https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_identifiers.html (unique id prefixes),
-# https://docs.slack.dev/authentication/tokens, RFC 7519 (JWT: two JSON objects and a signature, in
-# base64url, where `{"` reads `eyJ`), RFC 7468 (PEM).
-_SHAPES = (
-    r"(?<![A-Za-z0-9_])sk-[A-Za-z0-9_-]{16,}",
-    r"(?<![A-Za-z0-9_])[rs]k_(?:live|test)_[A-Za-z0-9]{16,}",
-    r"xox[a-z](?:\.xox[a-z])?-[A-Za-z0-9-]{10,}",
-    r"xapp-[A-Za-z0-9-]{10,}",
-    r"A[KS]IA[A-Z0-9]{16}",
-    r"gh[a-z]_[A-Za-z0-9]{20,}",
-    r"github_pat_[A-Za-z0-9_]{20,}",
-    r"glpat-[A-Za-z0-9_-]{20,}",
-    r"AIza[A-Za-z0-9_-]{35}",
-    r"eyJ[A-Za-z0-9_-]{6,}\.eyJ[A-Za-z0-9_-]{6,}\.[A-Za-z0-9_-]{6,}",
-)
-# A key's lines are long; the last may be short. Possessive, so that no text takes long.
-_PEM = (
-    r"-----BEGIN [A-Z0-9 ]{0,40}?PRIVATE KEY-----"
-    r"(?:(?:\s|\\[nr])*+[A-Za-z0-9+/=]{16,}+)*+(?:(?:\s|\\[nr])*+[A-Za-z0-9+/=]{1,15}+)?+"
-    r"(?:(?:\s|\\[nr])*+-----END [A-Z0-9 ]{0,40}?PRIVATE KEY-----)?+"
-)
-SECRET = re.compile("|".join([*_SHAPES, _PEM]))
-"""What looks like a key or a token, wherever it stands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +50,23 @@ def mask(text: str, secrets: Iterable[str] = ()) -> str:
     known = {form: one for one in secrets if len(one) >= _SHORTEST for form in _forms(one)}
     for form in sorted(known, key=len, reverse=True):
         text = text.replace(form, _stand_in(len(known[form])))
+    text = _mask_cut(text, known)
     return SECRET.sub(lambda found: _stand_in(len(found[0])), text)
+
+
+def _mask_cut(text: str, known: Mapping[str, str]) -> str:
+    """Return a text without what of these was left where the text itself had been cut."""
+    kept, mark = split_clipped(text)
+    if not mark:
+        return text
+    for form, secret in known.items():
+        begins, reach = form[:_SHORTEST], len(kept) - min(len(form), _MAX_HALF)
+        at = kept.rfind(begins, max(0, reach))
+        while at >= 0:
+            if form.startswith(kept[at:]):
+                return f"{kept[:at]}{_stand_in(len(secret))}{mark}"
+            at = kept.rfind(begins, max(0, reach), at + _SHORTEST - 1)
+    return text
 
 
 def _forms(secret: str) -> tuple[str, ...]:
@@ -116,14 +109,14 @@ class _Marks:
             return
         ref = schema.get("$ref")
         if isinstance(ref, str) and ref not in seen:
-            yield from self.find(self._resolve(ref), value, at, seen | {ref})
+            yield from self.find(resolve(self._root, ref), value, at, seen | {ref})
         for form in _all_forms(schema):
             yield from self.find(form, value, at, seen)
         yield from self._inside(schema, value, at)
 
     def _inside(self, schema: Mapping[str, Any], value: Json, at: str) -> Iterator[str]:
         if isinstance(value, list):
-            for inner, part in zip(value, _items(schema, len(value)), strict=True):
+            for inner, part in zip(value, list_items(schema, len(value)), strict=True):
                 yield from self.find(part, inner, f"{at}/{_ANY}")
         elif isinstance(value, dict):
             named = _mapping(schema.get("properties"))
@@ -134,12 +127,14 @@ class _Marks:
                     for part in _others(schema):
                         yield from self.find(part, inner, f"{at}/{_ANY}")
 
-    def _resolve(self, ref: str) -> object:
-        part: object = self._root
-        for step in ref.removeprefix(_REF).split("/") if ref.startswith(_REF) else ():
-            name = step.replace("~1", "/").replace("~0", "~")
-            part = part.get(name) if isinstance(part, Mapping) else None
-        return part
+
+def resolve(root: Mapping[str, Any], ref: str) -> object:
+    """Return what a reference within a JSON schema leads to; None where it leads nowhere."""
+    part: object = root
+    for step in ref.removeprefix(_REF).split("/") if ref.startswith(_REF) else ():
+        name = step.replace("~1", "/").replace("~0", "~")
+        part = part.get(name) if isinstance(part, Mapping) else None
+    return part
 
 
 def _all_forms(schema: Mapping[str, Any]) -> Iterator[object]:
@@ -150,7 +145,7 @@ def _all_forms(schema: Mapping[str, Any]) -> Iterator[object]:
     yield from _mapping(schema.get("dependentSchemas")).values()
 
 
-def _items(schema: Mapping[str, Any], count: int) -> list[object]:
+def list_items(schema: Mapping[str, Any], count: int) -> list[object]:
     """Return the schema of each element; older schemas have a list of them in ``items``."""
     items = schema.get("items")
     older = isinstance(items, list)
@@ -236,8 +231,23 @@ def value_at(arguments: Json, pointer: str) -> Json:
 
 def redact(arguments: Json, marked: Iterable[str] = ()) -> Redacted:
     """Return the arguments without the values that are marked or that look like secrets."""
+    return redact_part(arguments, "", marked)
+
+
+def redact_part(value: Json, at: str, marked: Iterable[str]) -> Redacted:
+    """Return one value of the arguments in the same way; the pointers in the answer start at it.
+
+    Args:
+        value: What a JSON pointer leads to.
+        at: That pointer.
+        marked: What is marked of all the arguments.
+
+    """
+    rest = [pointer.split("/")[1:] for pointer in marked]
+    for step in at.split("/")[1:]:
+        rest = _below(rest, step)
     work = _Redaction()
-    shown = work.show(arguments, "", [pointer.split("/")[1:] for pointer in marked])
+    shown = work.show(value, "", rest)
     return Redacted(shown, tuple(work.hidden), tuple(work.masked), tuple(work.secrets))
 
 

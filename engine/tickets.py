@@ -20,6 +20,23 @@ class Risk(StrEnum):
     HIGH = "high"
 
 
+class Default(Frozen):
+    """What an argument is that a call leaves out, as its tool's schema states it.
+
+    Attributes:
+        at: The way to it: a JSON pointer.
+        value: As it may be shown.
+        hidden: Where a whole value in it is kept secret: JSON pointers that begin with ``at``.
+        masked: Where a part of a text is.
+
+    """
+
+    at: str
+    value: Json
+    hidden: tuple[str, ...] = ()
+    masked: tuple[str, ...] = ()
+
+
 class Declared(Frozen):
     """What a tool's author declared of one call, as it was true when the run parked.
 
@@ -28,6 +45,8 @@ class Declared(Frozen):
         title: What the call does, in the author's words and with the model's values: untrusted.
         untitled: Why there is no title though the tool describes its calls.
         secrets: Where the schema marks the arguments as secret: JSON pointers, ``*`` for any name.
+        defaults: What the arguments are that it leaves out.
+        more_defaults: How many more values of these there are, beyond what is kept.
 
     """
 
@@ -35,6 +54,8 @@ class Declared(Frozen):
     title: str = ""
     untitled: str = ""
     secrets: tuple[str, ...] = ()
+    defaults: tuple[Default, ...] = ()
+    more_defaults: int = 0
 
 
 UNDECLARED = Declared()

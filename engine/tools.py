@@ -18,6 +18,7 @@ from pydantic_ai.toolsets import AbstractToolset, FunctionToolset, ToolsetTool
 from pydantic_ai.usage import RunUsage
 
 from engine.agents import Agent, RunScope, ToolItem, asks_a_person, check_names
+from engine.aliases import Fields, fields_of_function
 from engine.entries import CallOutcome
 from engine.errors import InvalidAgentDefinitionError, ToolCallError, ToolHangsError
 from engine.guard import clip, contained, describe_error, text_of
@@ -81,8 +82,21 @@ class Toolbox:
         For a function of one model, ``def deploy(order: Order)``, the model is shown the fields of
         ``Order`` and not ``order``.
         """
-        schema = getattr(getattr(self._tools[name], "call_func", None), "__self__", None)
-        return getattr(schema, "single_arg_name", None) or ""
+        return getattr(self._of_function(name), "single_arg_name", None) or ""
+
+    def fields(self, name: str) -> Fields:
+        """Return what pydantic is told of the parameters of a tool that is a function here."""
+        function = getattr(self._of_function(name), "function", None)
+        if function is None:
+            return {}
+        try:
+            return fields_of_function(function)
+        except Exception:  # noqa: BLE001 - whatever an author's annotations raise
+            return {}
+
+    def _of_function(self, name: str) -> object:
+        """Return what the model layer read of a tool's function; None where it is none."""
+        return getattr(getattr(self._tools[name], "call_func", None), "__self__", None)
 
     def fingerprint(self, name: str, version: str) -> str:
         """Return what an approval of this tool holds for: name, argument schema, version."""

@@ -18,6 +18,7 @@ from notifiers.modals import (
 )
 from notifiers.owner import batch_message, outcome_message, ticket_message
 from notifiers.remember import can_remember, read_wish
+from notifiers.sheet import needs_review
 
 __all__ = [
     "FormMeta",
@@ -36,6 +37,7 @@ __all__ = [
     "held_message",
     "inputs_of",
     "may_be_bulk",
+    "needs_review",
     "outcome_message",
     "pages",
     "read_inputs",

@@ -8,13 +8,14 @@ of its own under its name, and nothing inside a box can end it.
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Literal
 from unicodedata import bidirectional
 
 from engine.redaction import HIDDEN, escape_step
 from engine.schema import Json, canonical_json
+from engine.tickets import Default
 from notifiers import limits
 from notifiers.text import Style, alphabets, clip, inert, units
 
@@ -27,14 +28,35 @@ _FORGES = re.compile(r"\n|\s=\s")
 """What could pass for the next line, where a narrow screen wraps this one."""
 _RIGHT_TO_LEFT = frozenset({"R", "AL", "AN"})
 _DOT = " \u00b7 "
+DEFAULT = " (default)"
+"""Follows a value that the call leaves out. A value that holds blanks stands in quotes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """Where secrets were taken out of arguments: JSON pointers to whole values, and to parts."""
+    """What arguments do not say by themselves.
+
+    Attributes:
+        hidden: Where secrets were taken out of them: JSON pointers to whole values.
+        masked: The same, to parts of texts.
+        defaults: What those are that the call leaves out; these are read after the others.
+        more_defaults: How many values more these have than is known.
+
+    """
 
     hidden: tuple[str, ...] = ()
     masked: tuple[str, ...] = ()
+    defaults: tuple[Default, ...] = ()
+    more_defaults: int = 0
+
+    @property
+    def untold(self) -> str:
+        """Say how many defaults are not known; empty if all are."""
+        number = self.more_defaults
+        if not number:
+            return ""
+        told = "1 more default is" if number == 1 else f"{number:,} more defaults are"
+        return f"{told} too large to show anywhere."
 
 
 NO_SECRET = Secret()
@@ -50,6 +72,7 @@ class Row:
         line: How it reads on a line; empty if it needs a box.
         withheld: Empty, or how much of it is kept secret.
         pointer: The way to it as a JSON pointer.
+        default: Whether the call leaves it out, and this is the tool's default.
 
     """
 
@@ -58,15 +81,20 @@ class Row:
     line: str = ""
     withheld: Literal["", "whole", "part"] = ""
     pointer: str = ""
+    default: bool = False
+
+    @property
+    def size(self) -> str:
+        """Say how long the value is."""
+        return f"{len(self.raw):,} characters"
 
     @property
     def note(self) -> str:
-        """Say what the eye may miss: how long the value is, and that its letters are mixed."""
-        size = f"{len(self.raw):,} characters"
+        """Say what the eye may miss: how long it is, that its letters are mixed, a default."""
         mixed = alphabets(self.raw)
-        if self.withheld == "whole":
-            return ""
-        return f"{size}; mixes {' and '.join(mixed)} letters" if mixed else size
+        said = [] if self.withheld == "whole" else [self.size]
+        said += [f"mixes {' and '.join(mixed)} letters"] if mixed else []
+        return "; ".join([*said, "default"] if self.default else said)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +115,7 @@ class Sheet:
         missing: Values of which nothing is shown.
         size: Bytes of the canonical JSON.
         secrets: The names of the values that are hidden, in whole or in part.
+        untold: How many defaults are not known; empty if all are.
 
     """
 
@@ -97,6 +126,7 @@ class Sheet:
     missing: int
     size: int
     secrets: tuple[str, ...]
+    untold: str = ""
 
     @property
     def complete(self) -> bool:
@@ -145,25 +175,46 @@ def _count(number: int, what: str) -> str:
 
 def read_rows(arguments: Json, secret: Secret = NO_SECRET) -> Iterator[Row]:
     """Yield a row for every value in the arguments, in their own order."""
-    if arguments is None or arguments == {}:
-        return
+    if arguments is not None and arguments != {}:
+        yield from _rows("", "", arguments, secret)
+    for default in secret.defaults:
+        path = _path_to(arguments, default.at)
+        own = Secret(default.hidden, default.masked)
+        for row in _rows(path, default.at, default.value, own):
+            yield replace(row, line=row.line and row.line + DEFAULT, default=True)
+
+
+def _rows(path: str, pointer: str, value: Json, secret: Secret) -> Iterator[Row]:
     hidden, masked = frozenset(secret.hidden), frozenset(secret.masked)
-    for path, pointer, value in _walk("", "", arguments):
-        name = path or "value"
-        if pointer in hidden:
+    for path_, at, leaf in _walk(path, pointer, value):
+        name = path_ or "value"
+        if at in hidden:
             line = f"{name} = {HIDDEN}" if _fits_a_line(name) else ""
-            yield Row(name, HIDDEN, line, "whole", pointer)
+            yield Row(name, HIDDEN, line, "whole", at)
         else:
-            raw = _raw(value)
-            line = _line(name, raw, value)
-            yield Row(name, raw, line, "part" if pointer in masked else "", pointer)
+            raw = _raw(leaf)
+            line = _line(name, raw, leaf)
+            yield Row(name, raw, line, "part" if at in masked else "", at)
 
 
-def count_values(arguments: Json) -> int:
+def _path_to(arguments: Json, pointer: str) -> str:
+    """Return the name of what is left out of some arguments, as that of what is there."""
+    path, value = "", arguments
+    for step in pointer.split("/")[1:]:
+        name = step.replace("~1", "/").replace("~0", "~")
+        if isinstance(value, list):
+            path = f"{path}[{name}]"
+            value = value[int(name)] if int(name) < len(value) else None
+        else:
+            path = _join(path, name)
+            value = value.get(name) if isinstance(value, dict) else None
+    return path
+
+
+def count_values(arguments: Json, secret: Secret = NO_SECRET) -> int:
     """Return how many rows there are, without making them."""
-    if arguments is None or arguments == {}:
-        return 0
-    return _count_leaves(arguments)
+    given = 0 if arguments is None or arguments == {} else _count_leaves(arguments)
+    return given + sum(_count_leaves(default.value) for default in secret.defaults)
 
 
 def _count_leaves(value: Json) -> int:
@@ -245,7 +296,7 @@ def on_card(arguments: Json, secret: Secret = NO_SECRET) -> Sheet:
         tally.add(row)
     if secret != NO_SECRET:
         tally.secrets += [_secret_name(row) for row in rows if row.withheld]
-    tally.pass_over(count_values(arguments) - tally.values)
+    tally.pass_over(count_values(arguments, secret) - tally.values)
     size = len(canonical_json(arguments).encode("utf-8", "surrogatepass"))
     return Sheet(
         lines=tuple(tally.lines),
@@ -255,6 +306,7 @@ def on_card(arguments: Json, secret: Secret = NO_SECRET) -> Sheet:
         missing=tally.missing,
         size=size,
         secrets=tuple(tally.secrets),
+        untold=secret.untold,
     )
 
 
@@ -299,7 +351,7 @@ class _Tally:
         if not part.complete:
             preview = min(limits.PREVIEW_CHARACTERS, self._units - cost)
             part = clip(row.raw, max(0, preview), Style.BOX, breaks=limits.PREVIEW_BREAKS)
-            note = f"{part.note}{row.note.removeprefix(f'{len(row.raw):,} characters')}"
+            note = f"{part.note}{row.note.removeprefix(row.size)}"
         if not part.text:
             return False
         self.cut += not part.complete
@@ -318,7 +370,7 @@ def summary(arguments: Json, secret: Secret = NO_SECRET, limit: int = limits.SUM
         if row.line and cost <= left:
             shown.append(row.line)
             left -= cost
-    missing = count_values(arguments) - len(shown)
+    missing = count_values(arguments, secret) + secret.more_defaults - len(shown)
     if missing:
         shown.append(f"{missing:,} more" if shown else f"{missing:,} not shown here")
     return _DOT.join(shown)

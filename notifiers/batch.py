@@ -184,8 +184,7 @@ def _small(row: _Row) -> list[str]:
     said = [wording.reference(notice)]
     if not sheet.values:
         said.append("It takes no arguments.")
-    if sheet.withheld:
-        said.append(sheet.withheld)
+    said += [told for told in (sheet.withheld, sheet.untold) if told]
     if not row.complete:
         missing = sheet.values - len(row.shown)
         said.append(f"{missing:,} of {sheet.values:,} values not shown here. Review shows all.")

@@ -28,7 +28,7 @@ from notifiers.closed import closed_card
 from notifiers.edits import edits
 from notifiers.inputs import can_edit
 from notifiers.remember import can_remember, wish_blocks
-from notifiers.sheet import argument_blocks, secret_of, sheet_of
+from notifiers.sheet import argument_blocks, needs_review, secret_of, sheet_of
 from notifiers.text import Style, clip, clip_prose, made_mrkdwn, mrkdwn, one_line
 
 DOT = " \u00b7 "
@@ -99,7 +99,7 @@ def _permission(notice: TicketNotice) -> list[Block]:
         *_untitled(notice),
         *map(_small, edit_elsewhere(notice)),
         *wish_blocks(notice),
-        *_buttons(notice, complete=sheet.complete and notice.declared.risk is not Risk.HIGH),
+        *_buttons(notice, complete=not needs_review(notice)),
     ]
 
 

@@ -3,7 +3,6 @@
 from engine.cards import TicketNotice
 from notifiers import limits
 from notifiers.arguments import Row, Secret, read_rows
-from notifiers.sheet import secret_of
 from notifiers.text import Style, clip, units
 
 _NOT_GIVEN = "not given"
@@ -32,7 +31,8 @@ def _changes(notice: TicketNotice) -> list[str]:
     if own is None:
         return []
     before = {row.pointer: row for row in read_rows(own.arguments, Secret(own.hidden, own.masked))}
-    after = {row.pointer: row for row in read_rows(notice.arguments, secret_of(notice))}
+    secret = Secret(notice.hidden, notice.masked)
+    after = {row.pointer: row for row in read_rows(notice.arguments, secret)}
     return [
         _change(before.get(at), after.get(at), altered=at in notice.altered)
         for at in dict.fromkeys((*after, *before))

@@ -8,7 +8,7 @@ touch stays exactly as it was.
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from math import isfinite
 from unicodedata import bidirectional
@@ -20,11 +20,14 @@ from engine.fields import Field, FieldKind
 from engine.redaction import escape_step, mask
 from engine.schema import Json, canonical_json
 from notifiers import limits, names
+from notifiers.arguments import DEFAULT, Secret, summary
 from notifiers.blocks import Block, plain
 from notifiers.text import Style, alphabets, clip_prose, inert, units
 
 _ABSENT = "absent"
 _NULL = "null"
+_NOT_GIVEN = "(not given)"
+_LONG_DEFAULT = "(default, see the card)"
 _WHOLE = re.compile(r"-?[0-9]{1,400}\Z")
 _RIGHT_TO_LEFT = frozenset({"R", "AL", "AN"})
 _KEPT = "Kept secret. Leave it empty to keep it as it is."
@@ -38,6 +41,7 @@ class Input:
         initial: What stands in it when the form opens, as Slack gives it back.
         given: Whether the call has this argument.
         secret: Whether it is kept secret, wholly or in part: then nothing stands in it.
+        default: What is told of the tool's default, where it is not given.
         options: Of a choice: what each value that Slack gives back stands for.
 
     """
@@ -49,6 +53,7 @@ class Input:
     given: bool
     secret: bool = False
     options: tuple[tuple[str, Json], ...] = ()
+    default: str = ""
 
     @property
     def block(self) -> str:
@@ -62,10 +67,20 @@ def inputs_of(notice: TicketNotice) -> tuple[Input, ...]:
     fields = list(notice.fields or ())
     named = {field.name for field in fields}
     fields += [Field(name=name, kind=FieldKind.JSON) for name in arguments if name not in named]
-    return tuple(
+    found = [
         _input(field, number, arguments, f"/{escape_step(field.name)}" in secret)
         for number, field in enumerate(fields)
-    )
+    ]
+    return tuple(one if one.given else _with_default(one, notice) for one in found)
+
+
+def _with_default(one: Input, notice: TicketNotice) -> Input:
+    at = f"/{escape_step(one.field.name)}"
+    stated = tuple(default for default in notice.declared.defaults if default.at == at)
+    if not stated:
+        return one
+    told = summary(None, Secret(defaults=stated), limits.PLACEHOLDER)
+    return replace(one, default=told if DEFAULT in told else _LONG_DEFAULT)
 
 
 def can_edit(notice: TicketNotice) -> bool:
@@ -206,7 +221,8 @@ def _element(one: Input) -> Block:
         case FieldKind.CHOICE:
             return _select(one)
         case FieldKind.DATE:
-            return {"type": "datepicker"} | ({"initial_date": one.initial} if one.initial else {})
+            chosen = {"initial_date": one.initial} if one.initial else {}
+            return {"type": "datepicker"} | _empty(one) | chosen
         case FieldKind.INTEGER | FieldKind.NUMBER:
             decimal = one.kind is FieldKind.NUMBER
             made: Block = {"type": "number_input", "is_decimal_allowed": decimal}
@@ -217,7 +233,11 @@ def _element(one: Input) -> Block:
                 "multiline": lines or len(one.initial) > limits.NAME,
             }
             made["max_length"] = limits.INPUT_LENGTH
-    return made | ({"initial_value": one.initial} if one.initial else {})
+    return made | _empty(one) | ({"initial_value": one.initial} if one.initial else {})
+
+
+def _empty(one: Input) -> Block:
+    return {"placeholder": plain(one.default)} if one.default else {}
 
 
 def _select(one: Input) -> Block:
@@ -226,7 +246,7 @@ def _select(one: Input) -> Block:
         for key, value in one.options
     ]
     if not one.field.required or not one.given:
-        options.append({"text": plain("(not given)"), "value": _ABSENT})
+        options.append({"text": plain(one.default or _NOT_GIVEN), "value": _ABSENT})
     first = next(option for option in options if option["value"] == one.initial)
     return {"type": "static_select", "options": options, "initial_option": first}
 

@@ -91,6 +91,8 @@ DIRECT: Final = 8
 """People who are asked one by one where there is no channel; Slack takes about a post a second."""
 DESCRIBED: Final = 80
 """What a tool says of its call, as a title."""
+PLACEHOLDER: Final = 58
+"""A default where an argument is not given; with " · 99 more" it fits OPTION_TEXT."""
 HINT: Final = 200
 """What a tool's author says of an argument, under its input."""
 EDIT_HEAD: Final = 4

@@ -194,9 +194,10 @@ def _review_end(notice: TicketNotice, page: Page) -> list[Block]:
     secret = secret_of(notice)
     # Large arguments have many rows, and mostly no secret among them.
     secrets = "" if secret == NO_SECRET else tell_secrets(read_rows(notice.arguments, secret))
-    small = [plain(secrets)] if secrets else []
-    end = context(*small, plain("This is all of it. Approve runs exactly this."))
-    return [*wish_blocks(notice), end]
+    all_of_it = "Else this" if secret.untold else "This"
+    end = f"{all_of_it} is all of it. Approve runs exactly this."
+    small = context(*(plain(said) for said in (secrets, secret.untold, end) if said))
+    return [*wish_blocks(notice), small]
 
 
 def _input(block: str, action: str, label: str, most: int, *, optional: bool = False) -> Block:

@@ -30,6 +30,13 @@ app.add_typer(store.app, name="store")
 app.command()(purge.purge)
 
 Ref = Annotated[str, typer.Argument(help="The six characters on the card.", metavar="REF")]
+Reviewed = Annotated[
+    str,
+    typer.Option(
+        help="The digest that you reviewed, or its first 8 characters: asks no more.",
+        metavar="DIGEST",
+    ),
+]
 
 
 class Decide(StrEnum):
@@ -103,6 +110,7 @@ def approve(
             metavar="JSON",
         ),
     ] = "",
+    yes: Reviewed = "",
     remember: Annotated[
         str,
         typer.Option(help="Let calls like it run unasked for 1h, 8h, 1d or 7d.", metavar="SPAN"),
@@ -121,22 +129,26 @@ def approve(
         bool, typer.Option("--agree", help="And to what others want remembered of it.")
     ] = False,
 ) -> None:
-    """Approve a tool call, as it is or with edits, as HOLDSHORT_OPERATOR."""
-    from bot.cli.answers import approve_with, decide
+    """Approve a tool call, as it is or with edits, as HOLDSHORT_OPERATOR.
+
+    A call of high risk, or one that is too large for its card, is shown whole first.
+    """
+    from bot.cli.answers import approve as record
+    from bot.cli.answers import approve_with
     from engine import Allow
 
     if remember and not edits:
         from bot.cli.remembering import read_wish
 
         wish = read_wish(remember, loose or (), conversation=conversation)
-        decide(ref, Allow(remember=wish))
+        record(ref, Allow(remember=wish), yes, heard=True)
     elif remember or loose or conversation:
         raise typer.BadParameter("goes with --remember, and with no edits", param_hint="--any")
     elif edits:
-        approve_with(ref, edits)
+        approve_with(ref, edits, yes)
     else:
         # Once, unless it was said otherwise: a wish may come in just now that nobody here has seen.
-        decide(ref, Allow(once=not agree), heard=once or agree)
+        record(ref, Allow(once=not agree), yes, heard=once or agree)
 
 
 @app.command()

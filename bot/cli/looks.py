@@ -1,6 +1,6 @@
 """Looking at runs from the terminal, and cancelling one."""
 
-from bot.cli.screen import Screen, event_as_json, print_run, print_runs, run_as_json
+from bot.cli.screen import Screen, event_as_json, print_ending, print_run, print_runs, run_as_json
 from bot.cli.terminal import Terminal, at_terminal
 from bot.settings import Purpose, SettingsError
 from engine import Run, RunStatus, Via
@@ -21,7 +21,7 @@ def list_runs(
         if as_json:
             screen.json([run_as_json(run) for run in runs])
         else:
-            print_runs(screen, runs)
+            print_runs(screen, [(run, await terminal.engine.ending(run)) for run in runs])
 
     at_terminal(work, Purpose.LOOK)
 
@@ -37,7 +37,9 @@ def show_run(ref: str, *, as_json: bool) -> None:
             told = [event_as_json(event) for event in events]
             screen.json({**run_as_json(run), "events": told})
         else:
-            print_run(screen, run, await _notices(terminal, ref, run), events)
+            notices = await _notices(terminal, ref, run)
+            print_run(screen, run, notices, events)
+            print_ending(screen, run, await terminal.engine.ending(run))
 
     at_terminal(work, Purpose.LOOK)
 

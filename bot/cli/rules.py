@@ -31,7 +31,7 @@ def check(
         str, typer.Option(help="For whose run; with the approvals that are remembered for them.")
     ] = "",
 ) -> None:
-    """Say which rule decides about a call, and why; ends with 0 allow, 3 ask, 4 deny."""
+    """Say which rule decides about a call, and why; ends with 0 allow, 3 ask, 4 deny, 5 undecided."""
     from bot.cli.ruling import check_call
 
     raise typer.Exit(check_call(tool, arguments, agent, owner))

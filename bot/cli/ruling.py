@@ -1,7 +1,7 @@
 """What the permission rules are, and which of them decides about a call."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import typer
 
@@ -19,6 +19,8 @@ from engine.rules import Finding, Ruling, judge, strictest
 from engine.schema import Json
 
 STATUS = {Verdict.ALLOW: 0, Verdict.ASK: 3, Verdict.DENY: 4}
+UNDECIDED = 5
+"""What is asked here leaves open which word it would be."""
 _POLICY = "the agent's own policy"
 _IF_SO = "if the tool is as it was, and those who approved could do so still"
 
@@ -65,17 +67,43 @@ def check_call(tool: str, arguments: str, agent_name: str, owner: str) -> int:
     settled = next(theirs, None)
     if settled is not None and ruling.verdict is Verdict.ASK:
         ruling = Ruling(Verdict.ALLOW, f"the remembered rule {settled.id}")
+    open_ = list(_open(books, ruling, agent_name, tool, values))
+    if callable(word) and ruling.verdict is not Verdict.DENY:
+        open_.append(f"{_POLICY} is a function: it is asked when the call is made")
     screen = Screen()
-    screen.line(_told(ruling), "bold")
-    for book in books:
-        for finding in book.explain(agent_name, tool, values):
-            screen.line(f"  {_told_finding(finding)}")
+    screen.line(f"undecided; else {_told(ruling)}" if open_ else _told(ruling), "bold")
+    for why in open_:
+        screen.line(f"  {why}")
+    _print_findings(screen, books, agent_name, tool, values)
     _print_kept(screen, kept)
-    if callable(word):
-        screen.line(f"  {_POLICY} is a function: it is asked when the call is made")
-    if any(book.hides(agent_name, tool) for book in books):
+    return UNDECIDED if open_ else STATUS[ruling.verdict]
+
+
+def _print_findings(
+    screen: Screen, books: Sequence[RuleBook], agent: str, tool: str, values: Json
+) -> None:
+    for book in books:
+        for finding in book.explain(agent, tool, values):
+            screen.line(f"  {_told_finding(finding)}")
+    if not agent:
+        screen.line("  agents have rules and approvals of their own: see --agent")
+    if any(book.hides(agent, tool) for book in books):
         screen.line("  no call of this tool could ever run: the model is not offered it")
-    return STATUS[ruling.verdict]
+
+
+def _open(
+    books: Sequence[RuleBook], ruling: Ruling, agent: str, tool: str, values: Json
+) -> Iterator[str]:
+    """Yield which rules of particular agents would make another word of it, if no agent is named."""
+    for book in books if not agent else ():
+        found = book.explain(agent, tool, values)
+        by_default = all(finding.misses for finding in found)
+        for finding in found:
+            rule = finding.rule
+            word = Ruling(Verdict(rule.verdict))
+            would = word if by_default else strictest([ruling, word])
+            if finding.misses == (f"agent {rule.agent}",) and would.verdict != ruling.verdict:
+                yield f"of an agent {rule.agent}: {rule.verdict}, by {rule.name}"
 
 
 def _print_kept(screen: Screen, kept: tuple[RememberedRule, ...]) -> None:

@@ -14,7 +14,6 @@ from bot.facts import tell_actor, tell_fact, tell_resolution
 from bot.replies import FOR_TERMINAL, named
 from engine.cards import TicketNotice
 from engine.events import RunEvent
-from engine.redaction import mask
 from engine.runs import Run
 from engine.tickets import OutcomeUnknown, RemoteInput, ResumeTicket, ToolPermission
 from notifiers.arguments import read_rows, tell_secrets
@@ -57,14 +56,14 @@ class Screen:
         self._out.print(table)
 
 
-def print_runs(screen: Screen, runs: Sequence[Run]) -> None:
-    """Print one line for each run."""
+def print_runs(screen: Screen, runs: Sequence[tuple[Run, str]]) -> None:
+    """Print one line for each run, with what it came to as it may be shown."""
     if not runs:
         screen.line("No runs.")
         return
     rows = [
-        (run.ref, run.status.value, run.agent, run.owner, _moment(run.updated_at), _about(run))
-        for run in runs
+        (run.ref, run.status.value, run.agent, run.owner, _moment(run.updated_at), _about(run, end))
+        for run, end in runs
     ]
     screen.table(("RUN", "STATUS", "AGENT", "OWNER", "SINCE", "ABOUT"), rows)
 
@@ -78,14 +77,18 @@ def print_run(
     screen.line(f"for {run.owner}{by}, since {_moment(run.created_at)}; id {run.id}")
     for notice in notices:
         screen.line()
-        _print_notice(screen, notice)
+        print_notice(screen, notice)
     screen.line()
     for event in events:
         screen.line(f"{_moment(event.at)}  {one_line(tell_fact(event.fact))}")
+
+
+def print_ending(screen: Screen, run: Run, ending: str) -> None:
+    """Print what a run answered, as it may be shown."""
     if run.output is not None:
         screen.line()
         screen.line("It answered:", "bold")
-        screen.box(mask(run.output))
+        screen.box(ending)
 
 
 def run_as_json(run: Run) -> dict[str, Any]:
@@ -126,12 +129,12 @@ def _ticket_as_json(ticket: ResumeTicket) -> dict[str, Any]:
     }
 
 
-def _about(run: Run) -> str:
+def _about(run: Run, ending: str) -> str:
     if run.tickets:
         asked = [f"{one.ref} {_subject(one)}" for one in run.tickets if one.held is None]
         held = len(run.tickets) - len(asked)
         return ", ".join([*asked, f"{held} held back"] if held else asked)
-    text = one_line(mask(run.failure.message if run.failure else run.output or ""))
+    text = one_line(ending)
     return text if len(text) <= _TEXT else f"{text[:_TEXT]}…"
 
 
@@ -145,7 +148,8 @@ def _subject(ticket: ResumeTicket) -> str:
             return f"whether {tool} happened"
 
 
-def _print_notice(screen: Screen, notice: TicketNotice) -> None:
+def print_notice(screen: Screen, notice: TicketNotice) -> None:
+    """Print all there is to know of one ticket."""
     asked = question(notice) if isinstance(notice.target, RemoteInput) else title(notice)
     screen.line(f"{notice.ref}: {asked} {risk(notice)}".rstrip(), "bold")
     screen.line(f"  {_stands(notice)}")
@@ -179,15 +183,16 @@ def _stands(notice: TicketNotice) -> str:
 
 
 def _print_arguments(screen: Screen, notice: TicketNotice) -> None:
-    rows = list(read_rows(notice.arguments, secret_of(notice)))
+    secret = secret_of(notice)
+    rows = list(read_rows(notice.arguments, secret))
     for row in rows:
         if row.line:
             screen.box(row.line)
         else:
             screen.box(f"{row.name} ({row.note}):" if row.note else f"{row.name}:")
             screen.box(row.raw)
-    if secrets := tell_secrets(rows):
-        screen.box(secrets)
+    for told in filter(None, (tell_secrets(rows), secret.untold)):
+        screen.box(told)
     screen.box(short_digest(notice.digest))
     if notice.wished is not None:
         screen.box(f"{tell_actor(notice.wished.by)}: {remembered_line(notice, _WISH)}")

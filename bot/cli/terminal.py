@@ -13,9 +13,13 @@ from bot.logs import report_fault
 from bot.settings import Purpose, Settings, SettingsError, read_settings
 from bot.stores import check_there
 from engine import Actor, Allow, Decision, RunEngine, Via
+from engine.cards import TicketNotice
 from engine.ids import PersonId, Report, Surroundings
 from engine.lifecycle.answer import Recorded
 from engine.schema import Json
+
+Review = Callable[[TicketNotice], None]
+"""Has the operator go through a call; raises where they did not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +51,34 @@ class Terminal:
 
         """
         operator = self.operator
+        return await self._record(ref, await self._token(ref), decision, operator)
+
+    async def approve(self, ref: str, decision: Allow, review: Review) -> Recorded:
+        """Approve the call of this ref, once it is reviewed, as the operator.
+
+        Raises:
+            HoldshortError: refused, or it is not known whether it was recorded.
+
+        """
+        operator = self.operator
+        token = await self._token(ref)
+        review(await self.engine.notice(token, Via.TERMINAL))
+        # With the same token: should the call be edited meanwhile, it is superseded.
+        return await self._record(ref, token, decision, operator)
+
+    async def _token(self, ref: str) -> str:
+        return await self.engine.token_for(ref, Via.TERMINAL)
+
+    async def _record(self, ref: str, token: str, decision: Decision, operator: Actor) -> Recorded:
         _, ticket = await self.engine.answers.find(ref)
         if not ticket.approvers.on_call:
-            return await _decide(self.engine, ref, decision, operator)
+            return await _record(self.engine, token, decision, operator)
         # Only the agent's own function knows who is on call.
         _check_has_agents(self.settings)
         async with open_runtime(self.settings) as runtime:
-            return await _decide(runtime.engine, ref, decision, operator)
+            return await _record(runtime.engine, token, decision, operator)
 
-    async def edit(self, ref: str, edits: dict[str, Json]) -> Recorded:
+    async def edit(self, ref: str, edits: dict[str, Json], review: Review) -> Recorded:
         """Approve the call of this ref with these arguments changed, as the operator.
 
         Raises:
@@ -63,15 +86,11 @@ class Terminal:
 
         """
         operator = self.operator
-        token = await self.engine.token_for(ref, Via.TERMINAL)
+        token = await self._token(ref)
         editing = await self.engine.answers.editing(token, Via.TERMINAL)
+        review(editing.notice)
         decision = Allow(arguments=editing.arguments | edits)
         return await _record(self.engine, token, decision, operator)
-
-
-async def _decide(engine: RunEngine, ref: str, decision: Decision, operator: Actor) -> Recorded:
-    token = await engine.token_for(ref, Via.TERMINAL)
-    return await _record(engine, token, decision, operator)
 
 
 async def _record(engine: RunEngine, token: str, decision: Decision, operator: Actor) -> Recorded:

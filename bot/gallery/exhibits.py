@@ -15,6 +15,7 @@ from bot.gallery.samples import (
     EDITED,
     FIELDS,
     HOSTILE,
+    LEFT_OUT,
     LONG_QUESTION,
     QUESTION,
     RISKY,
@@ -50,6 +51,7 @@ from notifiers import (
     batch_card,
     batch_message,
     deny_form,
+    edit_form,
     held_message,
     outcome_message,
     pages,
@@ -181,6 +183,7 @@ _BATCHES: Mapping[str, BatchNotice] = {
     "batch_of_two": batch(*_FEW),
     "batch_with_one_to_review": batch(*_CALLS),
     "batch_with_a_high_risk": batch(ticket(**RISKY), _CALLS[1]),
+    "batch_with_defaults": batch(ticket(**LEFT_OUT), _CALLS[1]),
     "batch_with_votes": batch(
         *(
             one.model_copy(update={"approvers": TWO_OF_THREE, "needed": 2, "votes": votes})
@@ -306,12 +309,14 @@ def _forms() -> list[Exhibit]:
         ("form_decline", STATES["question"], deny_form),
         ("form_answer", STATES["question"], answer_form),
         ("form_answer_long", ticket(target=LONG_QUESTION), answer_form),
+        ("form_edit_defaults", STATES["open_defaults"], edit_form),
         ("form_remember", STATES["open"], remember_form),
         ("form_remember_secrets", STATES["open_secrets"], remember_form),
         ("form_remember_hostile", STATES["open_hostile"], remember_form),
         ("form_remember_nested_arguments", STATES["open_nested_arguments"], remember_form),
         ("form_remember_without_arguments", STATES["open_without_arguments"], remember_form),
         ("form_review_high_risk", STATES["open_high_risk"], review_form),
+        ("form_review_defaults", STATES["open_defaults"], review_form),
         ("form_review_hostile", STATES["open_hostile"], review_form),
         ("form_review_long", long, review_form),
         ("form_review_first_page", _BOOK, review_form),

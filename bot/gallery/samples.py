@@ -28,6 +28,7 @@ from engine.tickets import (
     Answer,
     Decision,
     Declared,
+    Default,
     Deny,
     Edited,
     OutcomeUnknown,
@@ -182,6 +183,29 @@ SEVERAL_HIDDEN: dict[str, Any] = {
     "hidden": tuple(f"/keys/region_{n}" for n in range(9)),
 }
 
+LEFT_OUT: dict[str, Any] = {
+    "arguments": {"version": "1.4.2"},
+    "declared": Declared(
+        risk=Risk.MEDIUM,
+        defaults=(
+            Default(at="/env", value="prod"),
+            Default(at="/options", value={"replicas": 3, "regions": ["eu-1", "us 1"]}),
+            Default(at="/api_key", value=HIDDEN, hidden=("/api_key",)),
+            Default(at="/banner", value="We are live again.\n" * 12),
+            Default(at="/notes", value=None),
+        ),
+        more_defaults=2,
+    ),
+    "fields": (
+        Field(name="version", kind=FieldKind.TEXT, required=True),
+        Field(name="env", kind=FieldKind.CHOICE, choices=("prod", "staging")),
+        Field(name="options", kind=FieldKind.JSON),
+        Field(name="api_key", kind=FieldKind.TEXT),
+        Field(name="banner", kind=FieldKind.TEXT),
+        Field(name="notes", kind=FieldKind.TEXT, nullable=True),
+    ),
+}
+
 
 def wished(arguments: Json, *loose: str, hours: int = 8, **more: Any) -> Wished:  # noqa: ANN401
     """Return Bob's wish to remember a call, with these arguments loose."""
@@ -235,6 +259,8 @@ STATES: dict[str, TicketNotice] = {
     "open_one_vote_for_someone_away": ticket(
         approvers=TWO_OF_THREE, needed=2, votes=(vote(ROBIN, seat=BOB),)
     ),
+    "open_defaults": ticket(**LEFT_OUT),
+    "approved_with_defaults": closed(Allow(), **LEFT_OUT),
     "open_to_be_remembered": ticket(
         approvers=TWO_OF_THREE, needed=2, votes=(vote(BOB),), wished=wished(TO_PROD, "/version")
     ),

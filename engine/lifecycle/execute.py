@@ -123,14 +123,20 @@ def block(run: Run, call_id: CallId, reason: str, moment: Moment) -> Change:
     return draft.change(ClaimEffect.KEEP)
 
 
-def ask_again(
-    run: Run, call_id: CallId, fingerprint: str, asking: Asking, moment: Moment
-) -> Change:
-    """Return the Change that asks anew for an allowed call whose tool has changed since."""
+def ask_again(run: Run, anew: ToolCall, asking: Asking, moment: Moment) -> Change:
+    """Return the Change that asks anew for an allowed call whose tool has changed since.
+
+    ``anew`` is the call with what its tool declares of it now.
+    """
     draft = Draft(run, moment)
-    call = draft.batch.call(call_id)
+    call = draft.batch.call(anew.id)
     waiting = draft.move_call(
-        call, CallCause.RE_ASK, fingerprint=fingerprint, verdict=Verdict.ASK, settled=""
+        call,
+        CallCause.RE_ASK,
+        fingerprint=anew.fingerprint,
+        declared=anew.declared,
+        verdict=Verdict.ASK,
+        settled="",
     )
     open_permission(draft, waiting, asking)
     return park_if_asking(draft)

@@ -1,18 +1,22 @@
 """Propose: a model's response becomes a batch; calls that ask park the run."""
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from math import ceil
 
+from engine.confided import MARKS
 from engine.entries import CallOutcome, CallResult, RecordKind
 from engine.events import CallDropped, CallGated, CallNotAsked, CallRejected
+from engine.guard import clip
 from engine.identity import Approvers
 from engine.ids import ApprovalId, CallId, Moment, PersonId, TokenId, place_of
 from engine.lifecycle.denials import ENDLESS, Enough, Patience, enough
 from engine.lifecycle.draft import Draft, call_index
 from engine.lifecycle.table import CallCause, RunCause
 from engine.policy import Verdict
+from engine.redaction import mask, redact
 from engine.runs import SETTLED, Batch, CallState, Run, ToolCall, Usage
 from engine.schema import digest_of
 from engine.store import Change, ClaimEffect
@@ -79,9 +83,14 @@ def propose(run: Run, proposal: Proposal, asking: Asking, moment: Moment) -> Cha
     draft.set(usage=proposal.usage)
     draft.write(RecordKind.RESPONSE, entry, proposal.response)
     if proposal.words:
-        draft.write(RecordKind.WORDS, entry, proposal.words[:MAX_WORDS])
+        draft.write(RecordKind.WORDS, entry, _words(proposal))
     for gated in proposal.calls:
         draft.write(RecordKind.ARGUMENTS, entry, gated.arguments, call_index(gated.call))
+        marks = gated.call.declared.secrets
+        if marks:
+            draft.write(
+                RecordKind.MARKS, entry, MARKS.dump_json(marks).decode(), call_index(gated.call)
+            )
         if gated.fields:
             draft.write(RecordKind.FIELDS, entry, gated.fields, call_index(gated.call))
         _judged(draft, gated)
@@ -163,6 +172,17 @@ def open_permission(draft: Draft, call: ToolCall, asking: Asking) -> None:
     """Ask for a call; the call has made its move to awaiting."""
     target = ToolPermission(call=call.id, tool=call.tool)
     _open(draft, call, target, call.digest, asking)
+
+
+def _words(proposal: Proposal) -> str:
+    """Return the model's words as they are kept: masked first where they are cut."""
+    if len(proposal.words) <= MAX_WORDS:
+        return proposal.words
+    shown = (
+        redact(json.loads(gated.arguments), gated.call.declared.secrets) for gated in proposal.calls
+    )
+    secrets = [secret for one in shown for secret in one.secrets]
+    return clip(mask(proposal.words, secrets), MAX_WORDS)
 
 
 def _judged(draft: Draft, gated: Gated) -> None:

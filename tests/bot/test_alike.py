@@ -19,12 +19,12 @@ CALLS: list[Call] = [
 ]
 
 
-def busy(ledger: Ledger, **more: Any) -> Agent:
+def busy(ledger: Ledger, calls: list[Call] = CALLS, **more: Any) -> Agent:
     """Makes three calls in one step, each of which asks."""
     approvals: Any = {"deploy": "user", "refund": "user"}
     return Agent(
         name="busy",
-        model=script(CALLS, repeat_results),
+        model=script(calls, repeat_results),
         tools=[ledger.deploy, ledger.refund],
         approvals=approvals,
         **more,
@@ -137,6 +137,20 @@ async def test_it_is_not_offered_where_a_call_is_high_risk_and_not_taken_either(
             *["Approve", "Deny", "Deny with reason", "Edit\u2026"] * 2,
             *["Review", "Deny", "Deny with reason", "Edit\u2026"],
         ]
+        value = " ".join(f"{one.ref}:{one.digest[:16]}" for one in run.tickets)
+
+        await on.press_with(BOB, card, action_id=names.APPROVE_ALL, value=value)
+
+        told = await on.told(BOB)
+        assert f"Not recorded {run.tickets[2].ref}: it has to be approved by itself." in told
+        now = await on.run(run.id)
+        assert [ticket.ref for ticket in now.tickets] == [run.tickets[2].ref]
+
+
+async def test_a_call_that_is_to_be_reviewed_is_not_taken_with_the_others() -> None:
+    long: Call = ("deploy", {"version": "v" * 9_000})
+    async with on_stage(lambda ledger: [busy(ledger, [*CALLS[:2], long])]) as on:
+        run, card = await on.park("busy")
         value = " ".join(f"{one.ref}:{one.digest[:16]}" for one in run.tickets)
 
         await on.press_with(BOB, card, action_id=names.APPROVE_ALL, value=value)

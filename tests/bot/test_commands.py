@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 import pytest
+from pydantic import SecretStr
 
 from bot.local_slack import Fault, FaultKind, Forgery
 from bot.replies import FOR_SLACK, not_a_question
@@ -234,6 +235,28 @@ async def test_what_an_agent_asks_stays_inert_and_without_secrets_in_every_reply
             assert "|Approve>" not in said
             assert "\u202e" not in said
             assert "AKIA" not in said
+
+
+def unlock(code: SecretStr) -> str:
+    """Unlock."""
+    return "done"
+
+
+async def test_show_repeats_no_secret_that_the_run_was_given() -> None:
+    def confident(_: Ledger) -> list[Agent]:
+        words = "I used open-sesame."
+        model = script([("unlock", {"code": "open-sesame"})], words)
+        return [Agent(name="a", model=model, tools=[unlock])]
+
+    async with on_stage(confident) as on:
+        begun = await on.runtime.engine.start("a", "go", owner=BOB)
+        run = await on.until_run(begun.run, lambda now: not now.live)
+
+        said = await typed(on, BOB, f"show {run.ref}")
+
+        assert "> I used " in said
+        assert "hidden (11 characters)" in said
+        assert "sesame" not in said
 
 
 @pytest.mark.parametrize("text", ["list", "run deployer x", "show ZZZZZZ", "answer ZZZZZZ x"])

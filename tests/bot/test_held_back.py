@@ -33,7 +33,7 @@ async def test_a_terminal_lists_how_many_are_held_back(
     seen: Seen, capsys: pytest.CaptureFixture[str]
 ) -> None:
     _, run, _, _ = seen
-    print_runs(Screen(), [run])
+    print_runs(Screen(), [(run, "")])
     told = capsys.readouterr().out
     assert f"{run.tickets[0].ref} to run deploy" in " ".join(told.split())
     assert "1 held back" in " ".join(told.split())

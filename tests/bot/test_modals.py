@@ -1,6 +1,7 @@
 """Forms: who submits is judged, nothing is consumed by a mistake, and a review shows it all."""
 
 import threading
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -9,7 +10,7 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.local_slack import Fault, FaultKind, Forgery
-from engine import Agent, Approvers
+from engine import Agent, Approvers, ToolOptions
 from engine.ids import PersonId
 from notifiers import names
 from notifiers.review import paginate
@@ -277,6 +278,30 @@ async def test_only_the_last_page_of_a_review_approves(mode: str) -> None:
         assert (await on.told(BOB)).startswith("Recorded: approved")
         await on.until_run(run.id, lambda now: not now.live)
         assert len(on.ledger.effects) == 1
+
+
+RISKY = {"deploy": ToolOptions(risk="high")}
+
+
+@MODES
+@pytest.mark.parametrize("make", [long_deployer, lambda on: deployer(on, options=RISKY)])
+async def test_a_press_of_approve_that_its_card_does_not_have_takes_no_review_s_place(
+    make: Callable[[Ledger], Agent], mode: str
+) -> None:
+    async with on_stage(lambda on: [make(on)], mode=mode) as on:
+        run, card = await on.park()
+        rows = [block for block in card["blocks"] if block["type"] == "actions"]
+        shown = next(one for one in rows[0]["elements"] if one["action_id"] == names.REVIEW)
+        forged = {**shown, "action_id": names.APPROVE}
+
+        await on.press_as_shown(BOB, card, names.REVIEW, actions=[{**forged, "block_id": "b"}])
+
+        assert (await on.told(BOB)).startswith("Not recorded: this has to be reviewed first.")
+        assert await on.unchanged(run)
+        await on.press(BOB, card, names.REVIEW)
+        await review(on, BOB)
+        await on.people.submit(BOB)
+        assert (await on.told(BOB, 2)).startswith("Recorded: approved")
 
 
 async def test_a_review_of_what_is_decided_meanwhile_ends_with_who_decided() -> None:

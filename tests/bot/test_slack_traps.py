@@ -59,7 +59,7 @@ async def test_1_a_listener_that_fails_before_its_ack_is_acknowledged(
         _, card = await on.park()
         monkeypatch.setattr(Desk, "submit", fail)
 
-        pressed = await on.press(BOB, card)
+        pressed = await on.press(BOB, card, names.DENY)
 
         assert pressed.acked
         assert "Something went wrong" in await on.told(BOB)

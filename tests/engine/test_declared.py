@@ -67,6 +67,8 @@ async def test_a_secret_is_in_no_notice_and_the_call_gets_it() -> None:
     assert done.effect is not None
     assert done.effect.text.startswith(f"bob got in with {HIDDEN} (7 characters) •••, with ")
     assert KEY not in done.effect.text + outcome.text
+    assert f"bob got in with {HIDDEN} (7 characters) •••, with {HIDDEN}" in outcome.text
+    assert "hunter2" not in outcome.text
     ended = await on.engine.get_run(run.id)
     assert ended.output is not None
     assert f"bob got in with hunter2, with {KEY}" in ended.output

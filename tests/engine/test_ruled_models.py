@@ -47,6 +47,11 @@ def two(order: Order, when: Annotated[str, Field(validation_alias="at")] = "now"
     return f"deployed to {order.env} {when}"
 
 
+def fleet(orders: list[Order]) -> str:
+    """Deploy several orders."""
+    return f"deployed {len(orders)}"
+
+
 def agent(tool: ToolItem, arguments: dict[str, Any], name: str, **given: Any) -> Agent:
     return Agent(name="a", model=script([(name, arguments)], repeat_results), tools=[tool], **given)
 
@@ -84,6 +89,15 @@ def book(verdict: Any, *when: str) -> RuleBook:
         (two, {"order": {"from": "eve"}}, 'order.sender = "eve"'),
         (two, {"order": {}, "at": "noon"}, 'at = "noon"'),
         (two, {"order": {}, "at": "noon"}, 'when = "noon"'),
+        (two, {"order": {}}, 'at = "now"'),
+        (two, {"order": {}}, 'when = "now"'),
+        (two, {"order": {}}, 'order.from = ""'),
+        (two, {"order": {}}, 'order.by = ""'),
+        (one, {}, 'by = ""'),
+        (one, {}, 'order.by = ""'),
+        (one, {"from": "eve", "by": "ann"}, 'by = "ann"'),
+        (one, {"from": "eve", "by": "ann"}, 'from = "eve"'),
+        (fleet, {"orders": [{}]}, 'orders[*].by = ""'),
     ],
 )
 async def test_a_rule_that_denies_knows_an_argument_by_each_of_its_names(
@@ -101,6 +115,9 @@ async def test_a_rule_that_denies_knows_an_argument_by_each_of_its_names(
         (one, {"env": "dev"}, 'order.env = "dev"', Verdict.ALLOW),
         (one, {"env": "prod"}, 'env = "dev"', Verdict.ASK),
         (two, {"order": {"env": "dev"}}, 'order.env = "dev"', Verdict.ALLOW),
+        (two, {"order": {}}, 'at = "now"', Verdict.ALLOW),
+        (two, {"order": {}, "at": "noon"}, 'at = "now"', Verdict.ASK),
+        (one, {"by": "eve"}, 'from = "eve"', Verdict.ALLOW),
         # The tool does not get these: that they are there tells nothing.
         (one, {"dry_run": True}, "dry_run = true", Verdict.ASK),
         (one, {"from": "eve", "by": "ann"}, 'by = "ann"', Verdict.ASK),

@@ -1,13 +1,16 @@
 """Answering from the terminal: the operator is a person like any other, and is judged like one."""
 
 import asyncio
+import sys
 from collections.abc import Callable
+from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 
 import pytest
 
 from bot.demo.scene import read_ledger
-from engine import Agent, Run, RunStatus, Via
+from engine import Agent, Run, RunStatus, ToolOptions, Via
 from engine.ids import utc_now
 from tests.bot.cli.conftest import ALICE, BOB, CAROL, Serving, Terminal, an_hour_ago
 from tests.engine.scripted import repeat_results, script
@@ -254,3 +257,80 @@ def test_words_that_cannot_be_kept_are_refused_in_one_line(
     assert line in said.err
     assert said.err.count("\n") == 1
     assert said.out == ""
+
+
+@pytest.fixture
+def risky(serving: Serving) -> Serving:
+    """Return the same, with a tool of high risk."""
+    agent = serving.agent
+    serving.agent = replace(agent, options={"deploy": ToolOptions(risk="high")})
+    return serving
+
+
+def test_a_call_of_high_risk_is_shown_whole_and_not_approved_unread(
+    terminal: Terminal, risky: Serving
+) -> None:
+    run = risky.start()
+    assert run.waiting is not None
+
+    said = terminal("approve", ref_of(run), operator=BOB)
+
+    digest = run.waiting.digest
+    assert said.status != 0
+    assert "HIGH RISK" in said.out
+    assert "version = 1.4.2" in said.out
+    assert f"args {digest[:8]}" in said.out
+    assert f"--yes {digest[:8]}" in said.err
+    assert risky.serve(run.id).tickets == run.tickets
+
+
+@pytest.mark.parametrize("start", [8, 64])
+def test_who_names_the_digest_that_they_reviewed_approves(
+    start: int, terminal: Terminal, risky: Serving
+) -> None:
+    run = risky.start()
+    assert run.waiting is not None
+
+    digest = run.waiting.digest[:start]
+    said = terminal("approve", ref_of(run), "--yes", digest, operator=BOB)
+
+    assert said.out == f"Recorded: approved ({ref_of(run)}).\n"
+
+
+@pytest.mark.parametrize("digest", ["00000000", "", "y", "9"])
+def test_another_digest_or_too_short_a_one_approves_nothing(
+    digest: str, terminal: Terminal, risky: Serving
+) -> None:
+    run = risky.start()
+    assert run.waiting is not None
+    shorter = run.waiting.digest[:7] if digest == "9" else digest
+
+    said = terminal("approve", ref_of(run), "--yes", shorter, operator=BOB)
+
+    assert said.status != 0
+    assert risky.serve(run.id).tickets == run.tickets
+
+
+@pytest.mark.parametrize("answer", ["y", "n"])
+def test_whoever_sits_there_is_asked_after_they_saw_it(
+    answer: str, terminal: Terminal, risky: Serving, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = risky.start()
+    typed = StringIO(f"{answer}\n")
+    typed.isatty = lambda: True  # type: ignore[method-assign]
+    monkeypatch.setattr(sys, "stdin", typed)
+
+    said = terminal("approve", ref_of(run), operator=BOB)
+
+    assert "Approve exactly this? [y/N]" in said.out
+    assert ("Recorded: approved" in said.out) == (answer == "y")
+    assert (risky.serve(run.id).tickets == run.tickets) == (answer == "n")
+
+
+def test_an_edit_of_a_call_of_high_risk_is_reviewed_too(terminal: Terminal, risky: Serving) -> None:
+    run = risky.start()
+
+    said = terminal("approve", ref_of(run), "--with", '{"env": "staging"}', operator=BOB)
+
+    assert said.status != 0
+    assert risky.serve(run.id).tickets == run.tickets

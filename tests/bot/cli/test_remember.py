@@ -200,7 +200,7 @@ def keep(path: Path, *rules: RememberedRule) -> None:
         ("asks", "", LIKE, 3, True),
         ("asks", "UOTHER", LIKE, 3, True),
         ("asks", "UOWNER", '{"env": "dev", "version": "9"}', 3, False),
-        ("decides", "UOWNER", LIKE, 0, True),
+        ("decides", "UOWNER", LIKE, 5, True),
         ("risky", "UOWNER", LIKE, 3, False),
         ("denies", "UOWNER", LIKE, 4, False),
         ("others", "UOWNER", LIKE, 3, False),

@@ -87,7 +87,60 @@ def test_a_check_tells_how_each_rule_stands_to_the_call(terminal: Terminal, rule
         '  deny no-prod (rules.toml:3) misses: env = "prod"',
         "  allow rules.toml:10 misses: tool look_up",
         "  deny rules.toml:14 misses: tool shell",
+        "  agents have rules and approvals of their own: see --agent",
     ]
+
+
+FOR_ONE = """
+[[rule]]
+id = "for-one"
+verdict = "{verdict}"
+tool = "*"
+agent = "support"
+when = ['n > 1']
+"""
+
+
+@pytest.mark.parametrize(
+    ("default", "verdict", "words", "status"),
+    [
+        ("allow", "ask", ["refund", '{"n": 2}'], 5),
+        ("allow", "deny", ["refund", '{"n": 2}'], 5),
+        ("deny", "allow", ["refund", '{"n": 2}'], 5),
+        ("ask", "allow", ["refund", '{"n": 2}'], 5),
+        ("allow", "ask", ["refund", '{"n": 1}'], 0),
+        ("ask", "ask", ["refund", '{"n": 2}'], 3),
+        # A rule for all spoke: one that allows changes nothing, one that denies does.
+        ("ask", "allow", ["look_up", '{"n": 2}'], 0),
+        ("ask", "deny", ["look_up", '{"n": 2}'], 5),
+        ("allow", "ask", ["shell", '{"n": 2}'], 4),
+    ],
+)
+def test_what_depends_on_the_agent_is_undecided_without_one(
+    default: str, verdict: str, words: list[str], status: int, terminal: Terminal, rules: Path
+) -> None:
+    book = RULES.replace('default = "ask"', f'default = "{default}"')
+    rules.write_text(book + FOR_ONE.format(verdict=verdict))
+
+    said = terminal("rules", "check", *words)
+
+    assert said.status == status
+    assert said.out.startswith("undecided; else ") == (status == 5)
+    assert (f"  of an agent support: {verdict}, by for-one" in said.out) == (status == 5)
+
+
+@pytest.mark.usefixtures("keeper")
+def test_what_a_function_decides_is_undecided_unless_a_rule_denies_it(terminal: Terminal) -> None:
+    dev, prod = (
+        terminal("rules", "check", "delete_x", f'{{"env": "{env}"}}', "--agent", "keeper")
+        for env in ("dev", "prod")
+    )
+
+    assert dev.status == 5
+    assert dev.out.startswith("undecided; else ask, by rules.toml:default\n")
+    assert "the agent's own policy is a function" in dev.out
+    assert prod.status == 4
+    assert "function" not in prod.out
 
 
 def test_a_check_tells_that_a_tool_is_not_even_offered(terminal: Terminal, rules: Path) -> None:
@@ -103,8 +156,6 @@ def test_a_check_for_an_agent_adds_its_own_rules_and_policies(terminal: Terminal
     assert "  allow rules.toml:10 matches" in said.out
     assert "  ask mine misses: who =~ /" in said.out
     assert "\x1b" not in said.out
-    said = terminal("rules", "check", "delete_x", '{"env": "prod"}', "--agent", "keeper")
-    assert "the agent's own policy is a function" in said.out
 
 
 @pytest.mark.usefixtures("keeper")

@@ -17,7 +17,7 @@ APPROVED = [
     "alice types /holdshort run deployer Deploy 1.4.2 to production",
     f"to alice Started deployer: run {REF}.*",
     "deployer calls deploy; its policy says to ask people, so the run parks",
-    r'#deploys deployer asks: \U0001f7e0 Medium risk · Run deploy "1.4.2 to prod"\? env = prod · version = 1.4.2 · until .* \[Approve\] .*',
+    r'#deploys deployer asks: \U0001f7e0 Medium risk · Run deploy "1.4.2 to prod"\? env = prod · version = 1.4.2 · notes = "" \(default\) · until .* \[Approve\] .*',
     r'to alice Waiting for bob or carol: Run deploy "1.4.2 to prod"\? .*',
     "bob presses Approve",
     rf"to bob Recorded: approved \({REF}\)\.",
