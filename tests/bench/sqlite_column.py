@@ -139,12 +139,12 @@ class SqliteReplay:
 
     async def _pass(self, turn: Turn) -> None:
         run = self._thread.run
-        if turn.operations == 1:
-            await run(_playing(turn))
-            return
-        # The first carries the statements; the others queue behind it, as they did in the engine.
-        others = (run(_nothing) for _ in range(turn.operations - 1))
-        await asyncio.gather(run(_playing(turn)), *others)
+        # The first carries the statements, and goes before those of any later turn; the others queue
+        # behind it, as they did in the engine.
+        others = [asyncio.create_task(run(_nothing)) for _ in range(turn.operations - 1)]
+        await run(_playing(turn))
+        for other in others:
+            await other
 
 
 def _playing(turn: Turn) -> Operation[None]:
