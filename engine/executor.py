@@ -48,6 +48,7 @@ from engine.policy import Verdict
 from engine.runs import CallState, Failure, Run, RunStatus, ToolCall, Usage
 from engine.settling import Settling
 from engine.store import Change, Claim, Store
+from engine.tickets import Risk
 from engine.tools import Ending, Toolbox, ToolShelf
 
 MAX_RETRIES = 5
@@ -239,7 +240,8 @@ class _Advance:
         Done again after a crash, it finds the rule kept.
         """
         ticket = self.journey.cleared.get(call.approval) if call.approval else None
-        if ticket is None or ticket.wished is None or self._refused(call) is not None:
+        risky = self.agent.option(call.tool).danger is Risk.HIGH
+        if ticket is None or ticket.wished is None or risky or self._refused(call) is not None:
             return None
         rule = rule_of(self.journey.run, ticket)
         return await self.settling.keep(rule, call.id) if rule is not None else None
