@@ -17,7 +17,7 @@ from engine.errors import (
     UndecodableRecordError,
 )
 from engine.events import ApprovalRemembered
-from engine.gate import Gate, LastLook, question_in, rule_books
+from engine.gate import Gate, LastLook, declared_anew, question_in, rule_books
 from engine.guard import describe_error
 from engine.ids import Moment, Surroundings
 from engine.journey import Journey, StoppedError, Transition
@@ -25,6 +25,7 @@ from engine.lifecycle.denials import Patience
 from engine.lifecycle.draft import call_index
 from engine.lifecycle.end import carry_out_cancel, fail, finish
 from engine.lifecycle.execute import (
+    Anew,
     ask_again,
     begin,
     block,
@@ -266,10 +267,18 @@ class _Advance:
         denied = ruling is not None and ruling.verdict is Verdict.DENY
         approved = call.approval is not None or call.settled
         if approved and not denied and now_is != call.fingerprint:
-            return lambda run, moment: ask_again(run, call_id, now_is, self._asking, moment)
+            anew = self._anew(call)
+            return lambda run, moment: ask_again(run, anew, self._asking, moment)
         if ruling is not None:
-            return lambda run, moment: tighten(run, call_id, ruling, self._asking, moment)
+            anew = self._anew(call)
+            return lambda run, moment: tighten(run, anew, ruling, self._asking, moment)
         return None
+
+    def _anew(self, call: ToolCall) -> Anew:
+        arguments = self.journey.arguments(call) or "{}"
+        risk, schema = self.agent.option(call.tool).danger, self.toolbox.schema(call.tool)
+        declared = declared_anew(call.declared, risk, schema, arguments)
+        return Anew(call.id, self._fingerprint(call), declared)
 
     def _fingerprint(self, call: ToolCall) -> str:
         return self.toolbox.fingerprint(call.tool, self.agent.option(call.tool).version)

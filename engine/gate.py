@@ -1,7 +1,7 @@
 """The gate: every proposed call is parsed, validated, hashed and judged, once."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,7 +23,7 @@ from engine.rules import RuleBook, Ruling, judge, strictest
 from engine.runs import CallState, Run, ToolCall
 from engine.schema import Json
 from engine.settling import Settling
-from engine.tickets import Declared
+from engine.tickets import Declared, Risk
 from engine.tools import Toolbox
 
 MAX_TITLE = 300
@@ -287,6 +287,19 @@ def plain(values: dict[str, Any]) -> Json:
         return HIDDEN
     looked_at: Json = pydantic_core.from_json(text)
     return looked_at
+
+
+def declared_anew(
+    before: Declared, risk: Risk | None, schema: Mapping[str, Any], arguments: str
+) -> Declared:
+    """Return what is declared of a call that was judged before, by its tool as it is now.
+
+    What was secret stays so. The title is the former one, without what is secret by now.
+    """
+    given: Json = json.loads(arguments)
+    secrets = tuple(dict.fromkeys((*before.secrets, *marked_secrets(schema, given))))
+    title = clip(mask(before.title, redact(given, secrets).secrets)[:MAX_TITLE])
+    return before.model_copy(update={"risk": risk, "secrets": secrets, "title": title})
 
 
 def question_in(arguments: str) -> str:

@@ -1,6 +1,8 @@
 """Execute: a call begins, ends, or is found lost."""
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from engine.entries import CallOutcome, CallResult
 from engine.errors import InvalidRunStateError
@@ -20,7 +22,7 @@ from engine.policy import Verdict
 from engine.rules import Ruling
 from engine.runs import CallState, Replay, Run, ToolCall
 from engine.store import Change, ClaimEffect
-from engine.tickets import OutcomeUnknown, Resolution, ResumeTicket, Settle
+from engine.tickets import Declared, OutcomeUnknown, Resolution, ResumeTicket, Settle
 
 MAX_REPLAYS = 3
 
@@ -123,34 +125,43 @@ def block(run: Run, call_id: CallId, reason: str, moment: Moment) -> Change:
     return draft.change(ClaimEffect.KEEP)
 
 
-def ask_again(
-    run: Run, call_id: CallId, fingerprint: str, asking: Asking, moment: Moment
-) -> Change:
+@dataclass(frozen=True, slots=True)
+class Anew:
+    """An allowed call that may have to be asked for once more, as its tool is now."""
+
+    call: CallId
+    fingerprint: str
+    declared: Declared
+
+
+def ask_again(run: Run, anew: Anew, asking: Asking, moment: Moment) -> Change:
     """Return the Change that asks anew for an allowed call whose tool has changed since."""
     draft = Draft(run, moment)
-    call = draft.batch.call(call_id)
-    waiting = draft.move_call(
-        call, CallCause.RE_ASK, fingerprint=fingerprint, verdict=Verdict.ASK, settled=""
-    )
-    open_permission(draft, waiting, asking)
+    open_permission(draft, _re_asked(draft, anew, fingerprint=anew.fingerprint), asking)
     return park_if_asking(draft)
 
 
-def tighten(run: Run, call_id: CallId, ruling: Ruling, asking: Asking, moment: Moment) -> Change:
+def tighten(run: Run, anew: Anew, ruling: Ruling, asking: Asking, moment: Moment) -> Change:
     """Return the Change for an allowed call that a rule now denies, or wants a person asked for."""
     draft = Draft(run, moment)
-    call = draft.batch.call(call_id)
+    call = draft.batch.call(anew.call)
     draft.note(
-        CallTightened(call=call_id, tool=call.tool, verdict=ruling.verdict, rule=ruling.rule)
+        CallTightened(call=call.id, tool=call.tool, verdict=ruling.verdict, rule=ruling.rule)
     )
     if ruling.verdict is Verdict.ASK:
-        waiting = draft.move_call(call, CallCause.RE_ASK, verdict=Verdict.ASK, settled="")
-        open_permission(draft, waiting, asking)
+        open_permission(draft, _re_asked(draft, anew), asking)
         return park_if_asking(draft)
     text = f"blocked: {ruling.reason or 'policy no longer allows this call'}"
     draft.give_result(call, told(call, CallOutcome.DENIED, text), CallCause.CANCEL)
     draft.settle()
     return draft.change(ClaimEffect.KEEP)
+
+
+def _re_asked(draft: Draft, anew: Anew, **changed: str) -> ToolCall:
+    """Move a call to be asked for, with what its tool declares of it by now."""
+    fresh: dict[str, Any] = {"declared": anew.declared, **changed}
+    call = draft.batch.call(anew.call)
+    return draft.move_call(call, CallCause.RE_ASK, verdict=Verdict.ASK, settled="", **fresh)
 
 
 def _ask_what_happened(draft: Draft, call: ToolCall, approvers: Approvers) -> None:
