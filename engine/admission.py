@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from engine.agents import Agent, AgentRegistry
 from engine.berths import Ask
+from engine.cards import Role
 from engine.errors import UnknownAgentError
 from engine.identity import Approvers, fold
 from engine.runs import Run
@@ -22,11 +23,6 @@ class Admission:
         """Take the agents."""
         self._agents = agents
 
-    @property
-    def limits(self) -> bool:
-        """Tell whether any agent is under a limit."""
-        return any(_is_limited(agent) for agent in self._agents)
-
     def bounded(self, change: Change) -> Change:
         """Return a change with the asks of the tickets that it opens."""
         return (
@@ -34,27 +30,35 @@ class Admission:
         )
 
     def asks(self, run: Run, tickets: Iterable[ResumeTicket]) -> tuple[Ask, ...]:
-        """Return the asks of tickets that are under a limit; none where the agent is not known."""
+        """Return the asks of tickets that are under a limit; none where the agent is not known.
+
+        What is held back stands in the line though its agent has no limit any more: only from there
+        is it released.
+        """
         try:
             agent = self._agents.get(run.agent)
         except UnknownAgentError:
             return ()
-        if not _is_limited(agent):
-            return ()
+        limited = (agent.max_open_asks, agent.max_open_asks_per_approver) != (None, None)
         return tuple(
             _ask(run, ticket, agent)
             for ticket in tickets
-            if not isinstance(ticket.target, OutcomeUnknown)
+            if (limited or ticket.held is not None)
+            and not isinstance(ticket.target, OutcomeUnknown)
         )
-
-
-def _is_limited(agent: Agent) -> bool:
-    return agent.max_open_asks is not None or agent.max_open_asks_per_approver is not None
 
 
 def names_of(agent: str, approvers: Approvers) -> tuple[str, ...]:
     """Return what an ask counts for: its agent, and each approver as they are named."""
     return (f"{AGENT}{agent}", *_approvers(agent, approvers))
+
+
+def told_of(run: Run) -> dict[Role, str]:
+    """Return the names under which those asks are counted that a card tells of: there, to its owner."""
+    return {
+        Role.HELD: f"here:{run.agent}:{run.origin.channel}",
+        Role.HELD_OWNER: f"owner:{run.agent}:{run.owner}",
+    }
 
 
 def _ask(run: Run, ticket: ResumeTicket, agent: Agent) -> Ask:
@@ -66,8 +70,8 @@ def _ask(run: Run, ticket: ResumeTicket, agent: Agent) -> Ask:
         for name in _approvers(agent.name, ticket.approvers):
             within[name] = agent.max_open_asks_per_approver
     counted = () if agent.max_open_asks is not None else (f"{AGENT}{agent.name}",)
-    told = (f"here:{agent.name}:{run.origin.channel}", f"owner:{agent.name}:{run.owner}")
-    return Ask(ticket.approval, run.id, tuple(sorted(within.items())), (*told, *counted))
+    told = (*told_of(run).values(), *counted)
+    return Ask(ticket.approval, run.id, tuple(sorted(within.items())), told)
 
 
 def _approvers(agent: str, approvers: Approvers) -> Iterator[str]:

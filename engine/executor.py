@@ -18,7 +18,7 @@ from engine.errors import (
     UndecodableRecordError,
 )
 from engine.events import ApprovalRemembered
-from engine.gate import Gate, LastLook, question_in, rule_books
+from engine.gate import Gate, LastLook, question_in, rule_books, still_secret
 from engine.guard import describe_error
 from engine.ids import CallId, Moment, Surroundings
 from engine.journey import Journey, StoppedError, Transition
@@ -36,19 +36,14 @@ from engine.lifecycle.execute import (
     tighten,
     withhold,
 )
-from engine.lifecycle.propose import (
-    Asking,
-    Proposal,
-    first_ask_only,
-    proceed,
-    propose,
-)
+from engine.lifecycle.propose import Asking, Proposal, first_ask_only, proceed, propose
 from engine.lifecycle.remember import rule_of
 from engine.model import ModelQuestion, ModelReply, ask_model, without_calls
 from engine.policy import Verdict
 from engine.runs import CallState, Failure, Run, RunStatus, ToolCall, Usage
 from engine.settling import Settling
 from engine.store import Change, Claim, Store
+from engine.tickets import Risk
 from engine.tools import Ending, Toolbox, ToolShelf
 
 MAX_RETRIES = 5
@@ -242,7 +237,8 @@ class _Advance:
         Done again after a crash, it finds the rule kept.
         """
         ticket = self.journey.cleared.get(call.approval) if call.approval else None
-        if ticket is None or ticket.wished is None or self._refused(call) is not None:
+        risky = self.agent.option(call.tool).danger is Risk.HIGH
+        if ticket is None or ticket.wished is None or risky or self._refused(call) is not None:
             return None
         rule = rule_of(self.journey.run, ticket)
         return await self.settling.keep(rule, call.id) if rule is not None else None
@@ -266,28 +262,34 @@ class _Advance:
         ruling = self.last_look.tightened(call)
         denied = ruling is not None and ruling.verdict is Verdict.DENY
         if not denied and self._has_changed(call):
-            anew = self.anew.get(call_id, call)
-            anew = anew.model_copy(update={"fingerprint": self._fingerprint(call)})
+            anew = self._anew(call)
             return lambda run, moment: ask_again(run, anew, self._asking, moment)
         if ruling is not None:
-            return lambda run, moment: tighten(run, call_id, ruling, self._asking, moment)
+            anew = self._anew(call)
+            return lambda run, moment: tighten(run, anew, ruling, self._asking, moment)
         return None
 
     async def _describe_anew(self, call: ToolCall) -> None:
-        """Take in what a tool that has changed declares now of a call that was approved."""
+        """Take in what its tool declares by now of an allowed call that may have to be asked for."""
         known = call.state is CallState.ALLOWED and call.tool in self.toolbox.names
-        if not known or not self._has_changed(call):
+        if not known or not (
+            self._has_changed(call) or call.settled or self.last_look.tightened(call)
+        ):
             return
         text = self.journey.arguments(call) or "{}"
         with contextlib.suppress(Exception):  # what does not fit the tool now, it will say itself
             values = await self.toolbox.check(call.tool, text)
             gate = Gate(self.journey.run, self.agent, self.toolbox)
-            self.anew[call.id] = await gate.described(call, text, values)
+            self.anew[call.id] = still_secret(await gate.described(call, text, values), call)
 
     def _has_changed(self, call: ToolCall) -> bool:
         """Tell whether a tool is not any more what a person approved."""
         approved = call.approval is not None or bool(call.settled)
         return approved and self._fingerprint(call) != call.fingerprint
+
+    def _anew(self, call: ToolCall) -> ToolCall:
+        anew = self.anew.get(call.id, call)
+        return anew.model_copy(update={"fingerprint": self._fingerprint(call)})
 
     def _fingerprint(self, call: ToolCall) -> str:
         return self.toolbox.fingerprint(call.tool, self.agent.option(call.tool).version)

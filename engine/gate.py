@@ -315,6 +315,13 @@ def plain(values: dict[str, Any]) -> Json:
     return looked_at
 
 
+def still_secret(anew: ToolCall, before: ToolCall) -> ToolCall:
+    """Return a call as it is described by now, with what was secret of it before still so."""
+    secrets = tuple(dict.fromkeys((*before.declared.secrets, *anew.declared.secrets)))
+    declared = anew.declared.model_copy(update={"secrets": secrets})
+    return anew.model_copy(update={"declared": declared})
+
+
 def question_in(arguments: str) -> str:
     """Return the question in the canonical arguments of a tool that asks a person."""
     return str(json.loads(arguments).get("question", ""))

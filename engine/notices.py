@@ -6,7 +6,7 @@ from functools import partial
 
 from pydantic import SecretStr, TypeAdapter
 
-from engine.admission import names_of
+from engine.admission import names_of, told_of
 from engine.cards import (
     BatchNotice,
     Card,
@@ -143,15 +143,19 @@ class NoticeWriter:
         return Written(told, written.version, wait_for_ask=waits)
 
     async def _write_held(self, card: Card) -> Written:
-        """Say that asks wait, if the one that is to tell it does, or has told it."""
+        """Say that asks wait, if the one that is to tell it does, or has told it, or others do."""
         approval = ApprovalId(card.key.subject)
         loaded = await self._store.load(card.key.run, approval=approval)
         run, ticket = loaded.run, loaded.run.ticket(approval) or loaded.closed
         posted = card.receipt is not None and card.receipt.shown
-        if ticket is None or not (posted or (ticket.held and ticket.resolution is None)):
+        if ticket is None:
             return Written(None, run.version)
         agent, *approvers = names_of(run.agent, ticket.approvers)
-        own, *others = await self._store.berths.count((agent, *approvers))
+        names = (told_of(run)[card.key.role], agent, *approvers)
+        told, own, *others = await self._store.berths.count(names)
+        waits = ticket.held is not None and ticket.resolution is None
+        if not (posted or waits or told.waiting):
+            return Written(None, run.version)
         full = ticket.held.full if ticket.held else (agent,)
         by_agent = agent in full or not others
         notice = HeldNotice(

@@ -167,10 +167,11 @@ class RememberedRule(Frozen):
     def fits(self, arguments: Json) -> bool:
         """Tell whether a call's arguments are such as the terms say."""
         found = dict(islice(leaves(arguments), len(self.terms) + 1))
+        shape = shape_of(arguments)
         if found.keys() != {term.at for term in self.terms}:
             return False
         return all(
-            term.loose or term.digest == _pin(self.approval, term.at, found[term.at])
+            term.loose or term.digest == _pin(self.approval, shape, term.at, found[term.at])
             for term in self.terms
         )
 
@@ -232,6 +233,17 @@ def leaves(arguments: Json, at: str = "") -> Iterator[tuple[str, Json]]:
         yield at, arguments
 
 
+def shape_of(arguments: Json) -> str:
+    """Return which objects and lists arguments are made of: a list has the pointers of an object."""
+    return canonical_json(_hollow(arguments))
+
+
+def _hollow(value: Json) -> Json:
+    if isinstance(value, dict) and value:
+        return {name: _hollow(inner) for name, inner in value.items()}
+    return [_hollow(inner) for inner in value] if isinstance(value, list) and value else None
+
+
 def terms_of(
     arguments: Json, marked: Sequence[str], loose: Sequence[str], approval: str
 ) -> tuple[Term, ...]:
@@ -263,6 +275,7 @@ def terms_of(
             raise RememberRefusedError(RememberFault.SECRET, at)
     if values and set(told) <= set(loose):
         raise RememberRefusedError(RememberFault.NOTHING_PINNED)
+    shape = shape_of(arguments)
     return tuple(
         Term(at=at)
         if at in loose
@@ -270,7 +283,7 @@ def terms_of(
             at=at,
             # Without quotes, which every text has that reads the same.
             shown=HIDDEN if at in whole else clip(canonical_json(told[at]), MAX_SHOWN),
-            digest=_pin(approval, at, value),
+            digest=_pin(approval, shape, at, value),
         )
         for at, value in values
     )
@@ -290,5 +303,5 @@ def until(wished: Wished, granted_at: datetime) -> datetime:
     return granted_at + timedelta(hours=wished.hours)
 
 
-def _pin(approval: str, at: str, value: Json) -> str:
-    return digest_of("pin", approval, at, canonical_json(value))
+def _pin(approval: str, shape: str, at: str, value: Json) -> str:
+    return digest_of("pin", approval, shape, at, canonical_json(value))

@@ -12,8 +12,10 @@ from engine.errors import (
     RunNotFoundError,
     TicketMismatchError,
     UndecodableRecordError,
+    UnknownAgentError,
 )
 from engine.ids import ApprovalId, RunId, Surroundings
+from engine.lifecycle.denials import ENDLESS, Patience
 from engine.lifecycle.hold import release
 from engine.runs import Run, RunStatus
 from engine.store import RunFilter, Store
@@ -32,6 +34,7 @@ class Usher:
     def __init__(self, store: Store, agents: AgentRegistry, surroundings: Surroundings) -> None:
         """Take the store, and the agents whose limits are to be kept."""
         self._store = store
+        self._agents = agents
         self._admission = Admission(agents)
         self._surroundings = surroundings
         self._knew = True
@@ -54,7 +57,8 @@ class Usher:
         try:
             loaded = await self._store.load(run_id)
             moment = self._surroundings.moment()
-            change = release(loaded.run, approvals, type(moment)(loaded.now, moment.ids))
+            at = type(moment)(loaded.now, moment.ids)
+            change = release(loaded.run, approvals, at, self._patience(loaded.run))
             if change is not None:
                 await self._store.commit(change)
         except CommitConflictError:
@@ -71,6 +75,13 @@ class Usher:
         await self._store.berths.settle(sorted(approvals & there))
         return len(approvals & there) + await self._forget(called, there)
 
+    def _patience(self, run: Run) -> Patience:
+        try:
+            agent = self._agents.get(run.agent)
+        except UnknownAgentError:
+            return ENDLESS
+        return Patience(agent.deny_limit, agent.tool_deny_limit)
+
     async def _compare(self) -> int:
         """Compare a page of what is known with what is there; return 0 where there is no hurry.
 
@@ -78,7 +89,7 @@ class Usher:
         copied store, or after a loss.
         """
         now = self._surroundings.clock()
-        if now < self._recount_at or not self._admission.limits:
+        if now < self._recount_at:
             return 0
         nothing = not await self._store.berths.known(0, 1)
         if self._recount is None or (nothing and self._knew):

@@ -1,7 +1,7 @@
 """One card for several calls of a step: a row for each, with buttons of its own while it is open."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from engine.cards import BatchNotice, TicketNotice
@@ -223,11 +223,20 @@ def _short(notice: TicketNotice) -> str:
 
 
 def _at_most(blocks: list[Block], most: int) -> list[Block]:
-    """Return the blocks with only the first buttons of each row."""
+    """Return the blocks with only the first buttons of each row, and what agrees to the call alone.
+
+    Where Approve agrees to more, whoever presses it could have pressed that.
+    """
     return [
-        {**one, "elements": one["elements"][:most]} if one["type"] == "actions" else one
+        {**one, "elements": [*_kept(one["elements"], most)]} if one["type"] == "actions" else one
         for one in blocks
     ]
+
+
+def _kept(buttons: Sequence[Block], most: int) -> Iterator[Block]:
+    for number, one in enumerate(buttons):
+        if number < most or one["action_id"] == names.APPROVE_ONCE:
+            yield one
 
 
 def _foot(note: str) -> list[Block]:

@@ -137,6 +137,10 @@ def approve(
     from bot.cli.answers import approve_with
     from engine import Allow
 
+    if agree and edits:
+        raise typer.BadParameter("not with --with", param_hint="--agree")
+    if bool(remember) + once + agree > 1:
+        raise typer.BadParameter("not with one another", param_hint="--remember, --once, --agree")
     if remember and not edits:
         from bot.cli.remembering import read_wish
 

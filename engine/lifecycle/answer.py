@@ -207,7 +207,10 @@ def _wished(draft: Draft, ticket: ResumeTicket, judgement: Judgement) -> ResumeT
     command = judgement.command
     if isinstance(command.decision, Allow) and command.decision.remember is not None:
         return put_wish(draft, ticket, command, judgement.terms)
-    if isinstance(command.decision, Allow) and command.decision.once:
+    if isinstance(command.decision, Allow) and (
+        command.decision.once or command.decision.arguments is not None
+    ):
+        # A form of edits, though nothing was edited in it, shows no wish.
         return drop_wish(draft, ticket, command.actor)
     return ticket
 

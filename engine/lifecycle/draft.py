@@ -207,7 +207,12 @@ def keep_open(draft: Draft, ticket: ResumeTicket) -> ResumeTicket:
 
 
 def raise_ticket(draft: Draft, ticket: ResumeTicket, role: Role = Role.ASK) -> None:
-    """Want the card that shows a ticket, which it may share, to show the run as it is."""
+    """Want the card that shows a ticket, which it may share, to show the run as it is.
+
+    One that is held back has none yet: which it will be on is decided when it begins to ask.
+    """
+    if ticket.held is not None:
+        return
     call = draft.batch.call(ticket.target.call)
     draft.raise_card(subject_of(call, ticket.approval), role)
 

@@ -129,34 +129,36 @@ def ask_again(run: Run, anew: ToolCall, asking: Asking, moment: Moment) -> Chang
     ``anew`` is the call with what its tool declares of it now.
     """
     draft = Draft(run, moment)
+    open_permission(draft, _re_asked(draft, anew), asking)
+    return park_if_asking(draft)
+
+
+def tighten(run: Run, anew: ToolCall, ruling: Ruling, asking: Asking, moment: Moment) -> Change:
+    """Return the Change for an allowed call that a rule now denies, or wants a person asked for."""
+    draft = Draft(run, moment)
     call = draft.batch.call(anew.id)
-    waiting = draft.move_call(
-        call,
+    draft.note(
+        CallTightened(call=call.id, tool=call.tool, verdict=ruling.verdict, rule=ruling.rule)
+    )
+    if ruling.verdict is Verdict.ASK:
+        open_permission(draft, _re_asked(draft, anew), asking)
+        return park_if_asking(draft)
+    text = f"blocked: {ruling.reason or 'policy no longer allows this call'}"
+    draft.give_result(call, told(call, CallOutcome.DENIED, text), CallCause.CANCEL)
+    draft.settle()
+    return draft.change(ClaimEffect.KEEP)
+
+
+def _re_asked(draft: Draft, anew: ToolCall) -> ToolCall:
+    """Move a call to be asked for, with what its tool declares of it by now."""
+    return draft.move_call(
+        draft.batch.call(anew.id),
         CallCause.RE_ASK,
         fingerprint=anew.fingerprint,
         declared=anew.declared,
         verdict=Verdict.ASK,
         settled="",
     )
-    open_permission(draft, waiting, asking)
-    return park_if_asking(draft)
-
-
-def tighten(run: Run, call_id: CallId, ruling: Ruling, asking: Asking, moment: Moment) -> Change:
-    """Return the Change for an allowed call that a rule now denies, or wants a person asked for."""
-    draft = Draft(run, moment)
-    call = draft.batch.call(call_id)
-    draft.note(
-        CallTightened(call=call_id, tool=call.tool, verdict=ruling.verdict, rule=ruling.rule)
-    )
-    if ruling.verdict is Verdict.ASK:
-        waiting = draft.move_call(call, CallCause.RE_ASK, verdict=Verdict.ASK, settled="")
-        open_permission(draft, waiting, asking)
-        return park_if_asking(draft)
-    text = f"blocked: {ruling.reason or 'policy no longer allows this call'}"
-    draft.give_result(call, told(call, CallOutcome.DENIED, text), CallCause.CANCEL)
-    draft.settle()
-    return draft.change(ClaimEffect.KEEP)
 
 
 def _ask_what_happened(draft: Draft, call: ToolCall, approvers: Approvers) -> None:

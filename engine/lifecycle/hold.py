@@ -6,13 +6,15 @@ from dataclasses import replace
 from engine.berths import Held
 from engine.cards import SHARE, CardKey, Role
 from engine.events import Fact, RunEvent, TicketHeld, TicketOpened, TicketReleased, link_event
+from engine.identity import SYSTEM
 from engine.ids import ApprovalId, Moment
+from engine.lifecycle.denials import ENDLESS, Enough, Patience, enough
 from engine.lifecycle.draft import Draft, keep_open, raise_ticket
-from engine.lifecycle.propose import share_cards
+from engine.lifecycle.propose import not_asked, share_cards
 from engine.lifecycle.seal import check_open, sealed
 from engine.runs import Batch, Run
 from engine.store import Change
-from engine.tickets import HeldBack, ResumeTicket
+from engine.tickets import Deny, HeldBack, Resolution, ResumeTicket
 
 _ROLES = {"here": Role.HELD, "owner": Role.HELD_OWNER}
 
@@ -41,8 +43,15 @@ def hold_back(before: Run, change: Change, waiting: Collection[Held]) -> Change:
     return replace(change, run=run, events=events, opened=opened, raised=raised, asks=())
 
 
-def release(run: Run, approvals: Collection[ApprovalId], moment: Moment) -> Change | None:
+def release(
+    run: Run,
+    approvals: Collection[ApprovalId],
+    moment: Moment,
+    patience: Patience = ENDLESS,
+) -> Change | None:
     """Return the Change that asks what was held back; None where nothing of it is any more.
+
+    What was denied often enough since is not asked.
 
     Raises:
         TicketMismatchError: a field of a ticket or of its call is not as it was committed.
@@ -55,8 +64,12 @@ def release(run: Run, approvals: Collection[ApprovalId], moment: Moment) -> Chan
     released = []
     for ticket, back in held:
         check_open(run, ticket)
-        deadline = moment.now + back.timeout
         call = draft.batch.call(ticket.target.call)
+        worn = _worn(draft, ticket, patience)
+        if worn is not None:
+            _withdraw(draft, ticket, worn)
+            continue
+        deadline = moment.now + back.timeout
         asked = keep_open(draft, ticket.model_copy(update={"held": None, "deadline": deadline}))
         draft.note(
             TicketReleased(
@@ -70,7 +83,21 @@ def release(run: Run, approvals: Collection[ApprovalId], moment: Moment) -> Chan
     for ticket, back in held:
         for name in back.news:
             draft.raise_card(ticket.approval, _ROLES[name])
+    draft.settle()
     return draft.change()
+
+
+def _worn(draft: Draft, ticket: ResumeTicket, patience: Patience) -> Enough | None:
+    """Return why a call is not to be asked; None where it may be, or somebody has taken it up."""
+    if ticket.votes or ticket.edited is not None:
+        return None
+    return enough(draft.run, draft.batch.call(ticket.target.call), patience)
+
+
+def _withdraw(draft: Draft, ticket: ResumeTicket, worn: Enough) -> None:
+    end = Resolution(decision=Deny(reason=worn.told), actor=SYSTEM, at=draft.now, withdrawn=True)
+    draft.close_ticket(ticket, end)
+    not_asked(draft, draft.batch.call(ticket.target.call), worn)
 
 
 def _apart(batch: Batch | None, held: Collection[ApprovalId]) -> Batch | None:

@@ -222,7 +222,7 @@ def _must_ask(call: ToolCall) -> bool:
 def _move_on(draft: Draft, call: ToolCall, prompt: str | None, asking: Asking) -> None:
     asks = prompt is not None or _must_ask(call)
     if asks and (worn := enough(draft.run, call, asking.patience)) is not None:
-        _not_asked(draft, call, worn)
+        not_asked(draft, call, worn)
     elif prompt is not None:
         waiting = draft.move_call(call, CallCause.ASK)
         target = RemoteInput(call=call.id, tool=call.tool, prompt=prompt)
@@ -237,7 +237,8 @@ def _move_on(draft: Draft, call: ToolCall, prompt: str | None, asking: Asking) -
         draft.give_result(call, blocked, CallCause.DENY)
 
 
-def _not_asked(draft: Draft, call: ToolCall, why: Enough) -> None:
+def not_asked(draft: Draft, call: ToolCall, why: Enough) -> None:
+    """Block a call for which people have said no often enough, and tell the model so."""
     draft.note(CallNotAsked(call=call.id, tool=call.tool, digest=call.digest, denials=why.denials))
     draft.give_result(call, told(call, CallOutcome.DENIED, why.told), CallCause.DENY)
 

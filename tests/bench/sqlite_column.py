@@ -97,7 +97,9 @@ def _recording() -> Iterator[list[Turn]]:
         tell(self)
 
     def turn(database: Database, queued: list[Any]) -> None:
-        turns.append(Turn(len(queued), max(passed.pop(id(job.operation), 0) for job in queued)))
+        turns.append(
+            Turn(len(queued), max((passed.pop(id(job.operation), 0) for job in queued), default=0))
+        )
         perform(database, queued)
 
     def taped(self: Database, sql: str, parameters: Any = ()) -> Any:

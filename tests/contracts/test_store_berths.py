@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.berths import Berth, BerthState, Count, Held
+from engine.berths import Ask, Berth, BerthState, Count, Held
 from engine.errors import CommitConflictError, NoBerthError
 from engine.ids import ApprovalId
 from engine.store import Store
@@ -113,3 +113,15 @@ async def test_who_is_called_is_woken_for(store: Store) -> None:
     assert [one.approval for one in await store.berths.called(9)] == [SECOND.approval]
     await store.berths.settle([ApprovalId("apr_1")])
     assert await store.berths.called(9) == ()
+
+
+async def test_what_waits_for_no_room_any_more_is_called_at_once(store: Store) -> None:
+    await store.berths.take([FIRST, SECOND])
+    free = Ask(THIRD.approval, THIRD.run, (), ("agent:b",))
+
+    assert await store.berths.restore((), [free]) == (free.approval,)
+
+    assert [one.approval for one in await store.berths.called(9)] == [free.approval]
+    await store.berths.leave([free.approval])
+    assert await store.berths.count(["agent:b"]) == (Count(0, 0),)
+    assert await stands(store) == [(FIRST.approval, "open"), (SECOND.approval, "waiting")]

@@ -15,6 +15,7 @@ from engine.runs import ToolCall
 from tests.engine.scripted import (
     ALICE,
     BOB,
+    CAROL,
     Call,
     Ledger,
     Stage,
@@ -292,3 +293,27 @@ async def test_one_alone_that_is_not_held_back_has_a_card_of_its_own() -> None:
 
     assert shared(on) == []
     assert [one.ref for one in alone(on)] == [run.tickets[0].ref]
+
+
+@pytest.mark.parametrize("decision", [Allow(), Allow(arguments={"version": "9"})])
+async def test_what_is_voted_on_while_it_is_held_back_is_still_on_one_card_alone(
+    decision: Allow,
+) -> None:
+    two = Approvers(people=(BOB, CAROL), quorum=2)
+    calls: list[Call] = [("deploy", {"version": str(n)}) for n in range(4)]
+    on, run = await parked(*calls, max_open_asks=2, approvers=two)
+    held = [ticket for ticket in run.tickets if ticket.held]
+    # Nothing is delivered from here until they are released.
+    token = await on.engine.token_for(held[0].ref, Via.TERMINAL)
+    await on.engine.resume(token, decision, actor=person(BOB, Via.TERMINAL))
+    for index in range(2):
+        await answer(on, run, index, Deny(), BOB)
+    await on.engine.usher.release()
+    await on.settle()
+    await on.settle()
+
+    assert alone(on) == []
+    assert alone(on, Role.ASKED) == []
+    approvals = {held[0].approval, held[1].approval}
+    (card,) = [one for one in shared(on) if {t.approval for t in one.tickets} & approvals]
+    assert [one.approval for one in card.open] == [one.approval for one in held]

@@ -9,7 +9,7 @@ import pytest
 from engine import Agent, Allow, Approvers, Deny, InvalidAgentDefinitionError, RunEngine
 from engine.cards import BatchNotice, HeldNotice, Role, TicketNotice
 from engine.errors import NotAllowedError
-from engine.events import TicketHeld, TicketOpened, TicketReleased, link_event
+from engine.events import CallNotAsked, TicketHeld, TicketOpened, TicketReleased, link_event
 from engine.identity import Via
 from engine.ids import RunId, Surroundings
 from engine.runs import RunStatus
@@ -318,3 +318,80 @@ def two_agents(**more: Any) -> Stage:
         surroundings=Surroundings(clock=on.clock),
     )
     return replace(on, engine=engine)
+
+
+@pytest.mark.parametrize(
+    ("more", "versions"), [({"deny_limit": 2}, "11111"), ({"tool_deny_limit": 2}, "12345")]
+)
+async def test_what_was_denied_often_enough_meanwhile_is_not_asked_when_its_turn_comes(
+    more: dict[str, Any], versions: str
+) -> None:
+    step = [("deploy", {"version": version}) for version in versions]
+    usual = {"deny_limit": None, "tool_deny_limit": None}
+    on = stage(
+        lambda ledger: deployer(
+            ledger, model=script(step, repeat_results), max_open_asks=1, **(usual | more)
+        )
+    )
+    (run,) = await flood(on, 1)
+    denied = 0
+    while shown := cards(on):
+        await on.engine.resume(on.token(run, shown[0].approval), Deny(), actor=person(BOB))
+        denied += 1
+        await settle(on)
+
+    assert denied == 2
+    await settle(on)
+    ended = await on.engine.get_run(run)
+    assert ended.status is RunStatus.SUCCEEDED
+    assert str(ended.output).count("it will not be asked again") == 3
+    facts = [event.fact for event in await on.engine.events(run)]
+    assert sum(isinstance(fact, CallNotAsked) for fact in facts) == 3
+    assert await on.store.berths.known(0, 9) == ()
+
+
+async def test_what_people_have_taken_up_already_is_asked_all_the_same() -> None:
+    both = Approvers(people=(BOB, CAROL), quorum=2)
+    step = [("deploy", {"version": "1"})] * 3
+    on = stage(
+        lambda ledger: deployer(
+            ledger,
+            model=script(step, repeat_results),
+            approvers=both,
+            max_open_asks=1,
+            deny_limit=1,
+        )
+    )
+    (run,) = await flood(on, 1)
+    last = (await on.engine.get_run(run)).tickets[2]
+    token = await on.engine.token_for(last.ref, Via.TERMINAL)
+    await on.engine.resume(token, Allow(), actor=person(CAROL, Via.TERMINAL))
+    await on.engine.resume(on.token(run, cards(on)[0].approval), Deny(), actor=person(BOB))
+    await settle(on)
+    assert [one.approval for one in cards(on)] == [last.approval]
+
+
+@pytest.mark.parametrize("end", ["answered", "cancelled", "released"])
+async def test_the_rest_of_a_flood_is_told_though_its_first_did_not_wait_for_that(
+    end: str,
+) -> None:
+    on = stage(lambda ledger: deployer(ledger, max_open_asks=1))
+    begun = [(await on.engine.start("deployer", "go", owner=ALICE)).run for _ in range(4)]
+    await on.advance()
+    runs = [await on.engine.get_run(run) for run in begun]
+    first = next(run for run in runs if run.tickets[0].held and run.tickets[0].held.news)
+    asked = next(run for run in runs if not run.tickets[0].held)
+    if end == "cancelled":
+        await on.engine.cancel(first.id, actor=person(ALICE))
+    else:
+        one = first if end == "answered" else asked
+        token = await on.engine.token_for(one.tickets[0].ref, Via.TERMINAL)
+        await on.engine.resume(token, Allow(), actor=person(BOB, Via.TERMINAL))
+        await on.engine.usher.release()
+
+    await settle(on)
+
+    assert {(one.role, one.waiting) for one in told(on)} >= {
+        (Role.HELD, 2),
+        (Role.HELD_OWNER, 2),
+    }

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from engine import Allow
+from engine.agents import AgentRegistry
 from engine.berths import Ask
 from engine.errors import TicketMismatchError
 from engine.events import TicketReleased
@@ -83,16 +84,6 @@ async def test_a_comparison_takes_its_time_but_where_nothing_is_known(
         pass
     assert len(pages) == 2 + 3 + 3
     assert await counted(on, "agent:deployer") == (2, 4)
-
-
-async def test_where_no_agent_has_a_limit_nothing_is_compared(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    on = stage(lambda ledger: deployer(ledger, max_open_asks=None, max_open_asks_per_approver=None))
-    await flood(on, 2)
-    monkeypatch.setattr(on.store, "list_runs", None)
-    on.clock.move(RECOUNT_EVERY)
-    assert await on.engine.usher.release() == 0
 
 
 async def compared(on: Stage) -> None:
@@ -183,3 +174,18 @@ async def test_a_park_that_came_too_late_gives_its_berths_back(
     await settle(on)
 
     assert await counted(on, "agent:deployer") == (1, 0)
+
+
+async def test_what_is_held_back_is_asked_though_its_limit_and_its_place_are_gone() -> None:
+    on = stage(lambda ledger: deployer(ledger, max_open_asks=1))
+    await flood(on, 3)
+    known = await on.store.berths.known(0, 99)
+    await on.store.berths.leave([one.approval for one in reversed(known)])
+
+    unlimited = deployer(on.ledger, max_open_asks=None, max_open_asks_per_approver=None)
+    usher = Usher(on.store, AgentRegistry([unlimited]), on.engine.surroundings)
+    while await usher.release():
+        pass
+    await settle(on)
+
+    assert len(cards(on)) == 3

@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 from typing import Any, cast
 
 import pytest
+from pydantic import SecretStr
 
 from engine import (
     Allow,
@@ -23,8 +24,9 @@ from engine.events import (
 )
 from engine.ids import PersonId
 from engine.policy import Verdict
-from engine.remembered import Revoked
+from engine.remembered import RememberFault, Revoked
 from engine.stores.sqlite import MemoryStore
+from engine.tickets import Risk
 from tests.engine.deciding import named
 from tests.engine.remembering import (
     ANY_VERSION,
@@ -34,6 +36,7 @@ from tests.engine.remembering import (
     NEXT,
     PROD,
     Shop,
+    refusal,
     remembered,
     shop,
 )
@@ -105,6 +108,30 @@ class TestLastLook:
         made.serve([DEV, NEXT], **changed)
         await made.answer(run, BOB, Allow())
         await self.asks_and_then_runs(made, run, rule.id)
+
+    @pytest.mark.parametrize("version", ["", "2"])
+    async def test_what_is_asked_anew_is_asked_by_the_risk_that_it_has_now(
+        self, version: str
+    ) -> None:
+        made, run = await self.waiting()
+        risky = {"options": {"deploy": ToolOptions(risk="high", version=version)}}
+        made.serve([DEV, NEXT], **risky)
+        await made.answer(run, BOB, Allow())
+        (asked, *_) = (await made.now(run)).tickets
+        assert asked.declared.risk is Risk.HIGH
+        assert await refusal(made, run, BOB, EXACT) is RememberFault.HIGH_RISK
+
+    async def test_what_is_asked_anew_hides_what_is_secret_by_now(self) -> None:
+        made, run = await self.waiting()
+
+        def deploy(version: str, env: SecretStr) -> str:
+            """Deploy a version to an environment."""
+            return made.on.ledger.deploy(version, env.get_secret_value())
+
+        made.serve([DEV, NEXT], tools=[deploy, made.on.ledger.refund])
+        await made.answer(run, BOB, Allow())
+        (asked, *_) = (await made.now(run)).tickets
+        assert asked.declared.secrets == ("/env",)
 
     async def test_a_tool_that_changed_meanwhile_is_asked_for_once_more_each_time(self) -> None:
         made, run = await self.waiting()

@@ -96,6 +96,41 @@ def test_one_pinned_value_that_differs_is_enough(
     assert not rule_for(arguments, loose).fits(changed)
 
 
+def skeleton(value: Json) -> Json:
+    """Return a value with only its objects and lists, and who is in them."""
+    if isinstance(value, dict) and value:
+        return {name: skeleton(inner) for name, inner in value.items()}
+    return [skeleton(inner) for inner in value] if isinstance(value, list) and value else None
+
+
+@settings(max_examples=300)
+@given(st.data(), ARGUMENTS)
+def test_a_list_is_no_object_with_numbers_for_names(
+    data: st.DataObject, arguments: dict[str, Json]
+) -> None:
+    other = json.loads(json.dumps(arguments), object_pairs_hook=_as_list)
+    twin: Any = {name: _renamed(value) for name, value in arguments.items()}
+    loose = loosened(data, arguments)
+    for one in (other, twin):
+        if isinstance(one, dict) and skeleton(one) != skeleton(arguments):
+            assert not rule_for(arguments, loose).fits(one)
+
+
+def _as_list(pairs: list[tuple[str, Any]]) -> Any:
+    """Return an object as a list where its names are those of a list's places."""
+    names = [name for name, _ in pairs]
+    return [v for _, v in pairs] if names == [str(n) for n in range(len(names))] else dict(pairs)
+
+
+def _renamed(value: Json) -> Json:
+    """Return a value with objects for its lists, under the same JSON pointers."""
+    if isinstance(value, dict):
+        return {name: _renamed(inner) for name, inner in value.items()}
+    if isinstance(value, list) and value:
+        return {str(at): _renamed(inner) for at, inner in enumerate(value)}
+    return value
+
+
 @given(ARGUMENTS)
 def test_all_arguments_are_never_loose_together(arguments: dict[str, Json]) -> None:
     every = [at for at, _ in leaves(arguments)]

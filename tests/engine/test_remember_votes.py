@@ -99,6 +99,24 @@ class TestQuorum:
         (dropped,) = await made.facts(run, RememberDropped)
         assert dropped.actor.id == CAROL
 
+    async def test_whoever_approves_from_the_form_of_edits_agrees_to_the_call_alone(self) -> None:
+        made = shop(approvers=TWO_OF_THREE)
+        run = await made.run([PROD])
+        await made.answer(run, BOB, ANY_VERSION)
+        await made.answer(run, CAROL, Allow(arguments=dict(PROD[1])))
+        assert made.on.ledger.effects == ["deploy 1 prod"]
+        assert await made.on.store.rules.listed() == ()
+        (dropped,) = await made.facts(run, RememberDropped)
+        assert dropped.actor.id == CAROL
+
+    async def test_what_is_of_high_risk_by_now_is_not_remembered(self) -> None:
+        made = shop()
+        run = await made.run([PROD])
+        made.serve([PROD], options={"deploy": ToolOptions(risk="high")})
+        await made.answer(run, BOB, ANY_VERSION)
+        assert made.on.ledger.effects == ["deploy 1 prod"]
+        assert await made.on.store.rules.listed() == ()
+
     async def test_once_means_nothing_where_nobody_wished_for_more(self) -> None:
         made = shop()
         run = await made.run([PROD])

@@ -6,11 +6,13 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import SecretStr
 
 from bot.gallery.exhibits import batch
 from bot.gallery.samples import (
     BOB,
     EDITED,
+    FIELDS,
     QUESTION,
     RISKY,
     TO_PROD,
@@ -164,6 +166,20 @@ class TestAgreeing:
         assert 'deploy: version: anything \u00b7 env = "prod"' in said
         assert buttons(made).count("Approve once") == (render is batch_card)
         assert REMEMBER not in buttons(made)
+
+    @pytest.mark.parametrize("filler", [0, 500])
+    @pytest.mark.parametrize("count", [2, 4])
+    def test_a_row_that_can_be_approved_there_can_be_approved_once_there(
+        self, count: int, filler: int
+    ) -> None:
+        can_be_edited = {**PENDING, "fields": FIELDS, "says": "", "token": SecretStr("t" * 340)}
+        rows = [ticket(**can_be_edited, ref=f"K7F3Q{number}") for number in range(count)]
+        title = Declared(title="d" * min(filler, 300))
+        made = batch_card(batch(*(r.model_copy(update={"declared": title}) for r in rows)))
+        check_message(made)
+        found = buttons(made)
+        assert found.count("Approve once") == found.count("Approve")
+        assert "Deny" in found
 
     def test_without_a_wish_nothing_is_said_of_it(self) -> None:
         said = shown(ask_card(ticket()).blocks)

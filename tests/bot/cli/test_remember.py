@@ -74,6 +74,10 @@ def test_what_happened_tells_of_the_wish_and_of_the_rule(
     [
         (("--remember", "9h"), 2, "--remember 9h: choose one of 1h, 8h, 1d, 7d"),
         (("--remember", "8h", "--with", '{"env": "staging"}'), 2, "goes with --remember"),
+        (("--remember", "8h", "--once"), 2, "not with one another"),
+        (("--remember", "8h", "--agree"), 2, "not with one another"),
+        (("--once", "--agree"), 2, "not with one another"),
+        (("--with", '{"env": "staging"}', "--agree"), 2, "not with --with"),
         (("--any", "version"), 2, "goes with --remember"),
         (("--conversation",), 2, "goes with --remember"),
         (("--remember", "8h", "--any", "colour"), 1, "the call has no argument /colour"),
