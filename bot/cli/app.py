@@ -27,7 +27,6 @@ app = typer.Typer(
 app.add_typer(runs.app, name="runs")
 app.add_typer(rules.app, name="rules")
 app.add_typer(store.app, name="store")
-app.command()(purge.purge)
 
 Ref = Annotated[str, typer.Argument(help="The six characters on the card.", metavar="REF")]
 
@@ -130,8 +129,11 @@ def approve(
 
         wish = read_wish(remember, loose or (), conversation=conversation)
         decide(ref, Allow(remember=wish))
-    elif remember or loose or conversation:
-        raise typer.BadParameter("goes with --remember, and with no edits", param_hint="--any")
+    elif remember:
+        raise typer.BadParameter("edited arguments are approved once", param_hint="--remember")
+    elif loose or conversation:
+        option = "--any" if loose else "--conversation"
+        raise typer.BadParameter("goes with --remember", param_hint=option)
     elif edits:
         approve_with(ref, edits)
     else:
@@ -193,6 +195,9 @@ def manifest(
     from bot.manifest import manifest_text
 
     sys.stdout.write(manifest_text(url))
+
+
+app.command()(purge.purge)
 
 
 def main() -> None:
