@@ -124,6 +124,8 @@ def approve(
     from bot.cli.answers import approve_with, decide
     from engine import Allow
 
+    if once + agree + bool(remember) > 1:
+        raise typer.BadParameter("say one of --once, --agree, --remember")
     if remember and not edits:
         from bot.cli.remembering import read_wish
 

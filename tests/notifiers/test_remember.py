@@ -154,9 +154,8 @@ class TestAgreeing:
     def test_the_first_button_says_what_it_agrees_to(self) -> None:
         assert buttons(ask_card(ticket(**PENDING)))[0] == "Approve and remember"
         assert buttons(ask_card(ticket()))[0] == "Approve"
-        submit = {"type": "plain_text", "text": "Approve and remember"}
-        assert review_form(ticket(**PENDING))["submit"] == submit
-        assert review_form(ticket())["submit"] == {**submit, "text": "Approve"}
+        assert "Approve and remember" in str(review_form(ticket(**PENDING))["submit"])
+        assert "remember" not in str(review_form(ticket())["submit"])
 
     def test_so_do_the_shortened_card_and_the_last_page_of_the_review(self) -> None:
         wanted = 'deploy: version: anything \u00b7 env = "prod"'

@@ -78,6 +78,8 @@ def test_what_happened_tells_of_the_wish_and_of_the_rule(
             2,
             "edited arguments are approved once",
         ),
+        (("--once", "--agree"), 2, "say one of --once, --agree, --remember"),
+        (("--remember", "8h", "--once"), 2, "say one of --once, --agree, --remember"),
         (("--any", "version"), 2, "--any: goes with --remember"),
         (("--conversation",), 2, "--conversation: goes with --remember"),
         (("--remember", "8h", "--any", "colour"), 1, "the call has no argument /colour"),
