@@ -144,7 +144,7 @@ def _tell_ticket(fact: _TicketFact) -> str:
             return tell_resolution(fact.resolution)
         case VoteCast():
             actor = tell_actor(fact.vote.actor)
-            return f"allowed by {actor}: {fact.votes} of {fact.needed}"
+            return f"approved by {actor}: {fact.votes} of {fact.needed}"
         case ArgumentsEdited(actor=actor, before=before, after=after, voided=voided):
             void = f"; votes before that do not count ({voided:,})" if voided else ""
             forms = f"{short_digest(before)} to {short_digest(after)}"

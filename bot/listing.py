@@ -9,7 +9,7 @@ from engine import Run
 from engine.cards import TicketNotice
 from engine.events import RunEvent
 from engine.redaction import mask
-from engine.tickets import RemoteInput, Resolution, ResumeTicket
+from engine.tickets import OutcomeUnknown, RemoteInput, Resolution, ResumeTicket
 from notifiers import wording
 from notifiers.arguments import summary
 from notifiers.sheet import secret_of
@@ -66,7 +66,7 @@ def list_for(
     own = [run for run in (*waiting, *going) if reader in {run.owner, run.requester}]
     elsewhere = [run for run in own if run.id not in {asked.id for asked, _ in mine}]
     parts = [
-        _section("Waiting for you", [_waiting_line(run, ticket) for run, ticket in mine]),
+        _section("Waiting for you", [_waiting_line(reader, *one) for one in mine]),
         _section("Your other runs", [_run_line(run) for run in elsewhere]),
     ]
     return "\n".join(filter(None, parts)) or "Nothing waits for you, and no run of yours goes on."
@@ -88,17 +88,21 @@ def show(shown: Shown) -> str:
     return "\n".join(lines)
 
 
-def _waiting_line(run: Run, ticket: ResumeTicket) -> str:
+def _waiting_line(reader: str, run: Run, ticket: ResumeTicket) -> str:
     until = f" · until {wording.moment(ticket.deadline)}" if ticket.deadline else ""
     until = f" · {HELD}" if ticket.held else until
     so_far = f" · {ticket.counted} of {ticket.needed} approved" if ticket.needed > 1 else ""
+    if any(vote.actor.id == reader for vote in ticket.votes):
+        so_far += ", you among them"
     return f"`{ticket.ref}` {wording.marked_name(run.agent)}: {_asked(ticket)}{so_far}{until}"
 
 
 def _asked(ticket: ResumeTicket) -> str:
     if isinstance(ticket.target, RemoteInput):
         return mrkdwn(one_line(mask(ticket.target.prompt)), _WORDS)
-    return f"{wording.marked_name(ticket.target.tool)} ({ticket.target.kind.replace('_', ' ')})"
+    tool = wording.marked_name(ticket.target.tool)
+    lost = isinstance(ticket.target, OutcomeUnknown)
+    return f"whether {tool} happened" if lost else f"to run {tool}"
 
 
 def _run_line(run: Run) -> str:

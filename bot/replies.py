@@ -130,8 +130,8 @@ class TerminalWords:
 
     def command(self, verb: str, about: str = "") -> str:
         """Write the command line."""
-        words = ["holdshort", verb, about] if verb == "answer" else ["holdshort runs", verb, about]
-        return f"`{' '.join(filter(None, words))}`"
+        group = "holdshort" if verb in {"answer", "rules"} else "holdshort runs"
+        return f"`{' '.join(filter(None, (group, verb, about)))}`"
 
 
 FOR_SLACK: Words = SlackWords()
@@ -238,23 +238,23 @@ def refused(error: HoldshortError, words: Words, reader: str = "") -> str:  # no
 def _(error: AlreadyDecidedError, words: Words, reader: str = "") -> str:
     at = words.moment(error.at)
     if error.by == SYSTEM.id and error.decision == "timed out":
-        return f"Nobody decided in time, so it was denied at {at}; nothing changed."
+        return f"Nobody decided in time, so it was denied, {at}; nothing changed."
     by = "you" if reader and error.by == reader else words.person(error.by)
     if error.decision == "withdrawn":
-        return f"The run was cancelled by {by} at {at}; nothing changed."
-    return f"Already {error.decision} by {by} at {at}; nothing changed."
+        return f"The run was cancelled by {by}, {at}; nothing changed."
+    return f"Already {error.decision} by {by}, {at}; nothing changed."
 
 
 @refused.register
 def _(error: AlreadyVotedError, words: Words, reader: str = "") -> str:  # noqa: ARG001
-    said = f"You approved this already at {words.moment(error.at)}"
+    said = f"You approved this already, {words.moment(error.at)}"
     return f"{said}: {error.votes} of {error.needed}. Nothing changed."
 
 
 @refused.register
 def _(error: TicketExpiredError, words: Words, reader: str = "") -> str:  # noqa: ARG001
     at = words.moment(error.deadline)
-    return f"Expired at {at}, and silence is a denial; nothing changed."
+    return f"Expired, {at}: silence is a denial; nothing changed."
 
 
 _WHY = {
@@ -295,7 +295,7 @@ def _(error: InvalidResumeTokenError, words: Words, reader: str = "") -> str:  #
 
 @refused.register
 def _(error: RunNotFoundError, words: Words, reader: str = "") -> str:  # noqa: ARG001
-    return f"Nothing here goes by {words.inert(error.name)}. See {words.command('list')}"
+    return f"Nothing here goes by {words.inert(error.name)}. See {words.command(error.listed)}"
 
 
 @refused.register(EditRefusedError)

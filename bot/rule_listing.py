@@ -45,7 +45,7 @@ def told_revoked(rule: RememberedRule, actor: Actor, words: Words) -> str:
     if end is None or end.by.key == actor.key:
         return f"Revoked: {rule.id}. Calls like it are asked for again."
     by, at = words.person(end.by.id), words.moment(end.at)
-    return f"{rule.id} was revoked by {by} at {at} already; nothing changed."
+    return f"{rule.id} was revoked already, by {by}, {at}; nothing changed."
 
 
 def which_rule() -> str:
@@ -72,7 +72,7 @@ def _below(
         end = rule.revoked
         if end is not None:
             at = words.moment(end.at)
-            yield f"`{rule.id}` was revoked by {words.person(end.by.id)} at {at}"
+            yield f"`{rule.id}` was revoked by {words.person(end.by.id)}, {at}"
 
 
 def _whose(rule: RememberedRule, words: Words) -> str:
@@ -90,6 +90,6 @@ def _people(rule: RememberedRule, words: Words) -> str:
 def _until(rule: RememberedRule, now: datetime, words: Words) -> str:
     if rule.revoked is not None:
         at = words.moment(rule.revoked.at)
-        return f"revoked by {words.person(rule.revoked.by.id)} at {at}"
+        return f"revoked by {words.person(rule.revoked.by.id)}, {at}"
     word = "until" if rule.live(now) else "ended at"
     return f"{word} {words.moment(rule.expires_at)}"

@@ -144,12 +144,12 @@ class ResumeError(HoldshortError):
 
 
 class RunNotFoundError(ResumeError):
-    """No run, and no open ticket, goes by that id or ref."""
+    """No run, and no open ticket, goes by that id or ref; or no remembered rule."""
 
-    def __init__(self, name: str) -> None:
-        """Name what was looked for."""
+    def __init__(self, name: str, *, listed: str = "list") -> None:
+        """Name what was looked for, and the command that lists such."""
         super().__init__(f"nothing here goes by {name!r}")
-        self.name = name
+        self.name, self.listed = name, listed
 
 
 class InvalidRunStateError(ResumeError):

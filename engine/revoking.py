@@ -38,13 +38,13 @@ class Revoking:
         wanted = name.strip().upper()
         rules = {rule.id: rule for rule in await self.store.rules.listed()}
         if wanted not in rules:
-            raise RunNotFoundError(name)
+            raise RunNotFoundError(name, listed="rules")
         rule, now = rules[wanted], self.surroundings.clock()
         if not await self._may(rule, actor, operator):
             raise NotAllowedError(Refusal.NOT_AN_APPROVER, (rule.owner, *rule.granted_by))
         ended = await self.store.rules.revoke(wanted, Revoked(by=actor, at=now))
         if ended is None:
-            raise RunNotFoundError(name)
+            raise RunNotFoundError(name, listed="rules")
         return ended
 
     async def _may(self, rule: RememberedRule, actor: Actor, operator: str) -> bool:

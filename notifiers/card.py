@@ -187,7 +187,8 @@ def _buttons(notice: TicketNotice, *, complete: bool, shared: bool = False) -> l
         ]
     # A form shows the ticket as it is and carries a token of its own: to open one takes a ref.
     opens = about if shared else token
-    first = ("Approve", names.APPROVE, token) if complete else ("Review", names.REVIEW, opens)
+    approve = "Approve and remember" if notice.wished else "Approve"
+    first = (approve, names.APPROVE, token) if complete else ("Review", names.REVIEW, opens)
     return [
         actions(
             button(

@@ -16,13 +16,12 @@ def held_message(notice: HeldNotice) -> Message:
 
 def _waits(notice: HeldNotice) -> str:
     agent, waiting = wording.marked_name(notice.agent), notice.waiting
-    come = "as these are answered"
+    come = "waits and comes" if waiting == 1 else "wait and come"
     if notice.full == "agent":
-        more = "1 more waits and comes" if waiting == 1 else f"{waiting:,} more wait and come"
-        return f"{agent} has {_asks(notice.opened)}; {more} {come}"
-    more = "1 waits and comes" if waiting == 1 else f"{waiting:,} wait and come"
-    whom = wording.deciders(notice.approvers)
-    return f"{_asks(notice.opened)} for {whom}; of {agent} {more} {come}"
+        whose, more = f"{agent} has", f"{waiting:,} more"
+    else:
+        whose, more = f"{wording.deciders(notice.approvers)} has", f"{waiting:,} more of {agent}"
+    return f"{whose} {_asks(notice.opened)}; {more} {come} as these are answered"
 
 
 def _all_put(notice: HeldNotice) -> str:

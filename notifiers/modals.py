@@ -101,7 +101,8 @@ def review_form(
     found = paginate(notice.arguments, secret_of(notice))
     shown = found[min(max(page, 1), len(found)) - 1]
     meta = _meta(notice, page=shown.number, channel=channel, message=message)
-    submit = "Approve" if shown.last else "Next"
+    approve = "Approve and remember" if notice.wished else "Approve"
+    submit = approve if shown.last else "Next"
     blocks = [*_review_head(notice, shown), *shown.blocks, *_review_end(notice, shown)]
     title = "Review" if shown.of == 1 else f"Page {shown.number} of {shown.of}"
     return _form(names.REVIEW_FORM, title, submit, blocks, meta)
@@ -140,7 +141,8 @@ def remember_form(notice: TicketNotice, *, channel: str = "", message: str = "")
         raise ValueError("this cannot be remembered")
     blocks = [*_what(notice), context(marked(_asked_by(notice))), *form_blocks(notice)]
     meta = _meta(notice, channel=channel, message=message)
-    return _form(names.REMEMBER_FORM, "Approve and remember", "Approve", blocks, meta)
+    title = "Approve and remember"
+    return _form(names.REMEMBER_FORM, title, title, blocks, meta)
 
 
 def pages(notice: TicketNotice) -> int:

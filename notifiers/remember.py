@@ -67,7 +67,7 @@ def wish_blocks(notice: TicketNotice) -> list[Block]:
     who = wording.actor(wished.by)
     said = f"*{who} asks to remember this for {wording.span(wished.hours)}*{_DOT}{_scope(wished)}"
     told = f"{wording.name(notice.target.tool)}: {terms_line(wished.terms, limits.WISH)}"
-    agrees = "Approve agrees to that too: calls like this will not be asked then."
+    agrees = "Approve and remember agrees to that: calls like this will not be asked then."
     return [section(marked(said)), section(plain(told)), context(plain(agrees))]
 
 

@@ -27,9 +27,14 @@ app = typer.Typer(
 app.add_typer(runs.app, name="runs")
 app.add_typer(rules.app, name="rules")
 app.add_typer(store.app, name="store")
-app.command()(purge.purge)
 
 Ref = Annotated[str, typer.Argument(help="The six characters on the card.", metavar="REF")]
+Edits = Annotated[
+    str,
+    typer.Option(
+        "--with", help="Arguments to change, as one JSON object; the others stay.", metavar="JSON"
+    ),
+]
 Reviewed = Annotated[
     str,
     typer.Option(
@@ -102,14 +107,7 @@ def start(
 def approve(
     *,
     ref: Ref,
-    edits: Annotated[
-        str,
-        typer.Option(
-            "--with",
-            help="Arguments to change, as one JSON object; the others stay.",
-            metavar="JSON",
-        ),
-    ] = "",
+    edits: Edits = "",
     yes: Reviewed = "",
     remember: Annotated[
         str,
@@ -135,19 +133,19 @@ def approve(
     """
     from bot.cli.answers import approve as record
     from bot.cli.answers import approve_with
+    from bot.cli.remembering import check_together, read_wish
     from engine import Allow
 
-    if agree and edits:
-        raise typer.BadParameter("not with --with", param_hint="--agree")
-    if bool(remember) + once + agree > 1:
-        raise typer.BadParameter("not with one another", param_hint="--remember, --once, --agree")
-    if remember and not edits:
-        from bot.cli.remembering import read_wish
-
+    check_together(
+        edits=bool(edits),
+        remember=bool(remember),
+        once=once,
+        agree=agree,
+        narrower="--any" if loose else "--conversation" if conversation else "",
+    )
+    if remember:
         wish = read_wish(remember, loose or (), conversation=conversation)
         record(ref, Allow(remember=wish), yes, heard=True)
-    elif remember or loose or conversation:
-        raise typer.BadParameter("goes with --remember, and with no edits", param_hint="--any")
     elif edits:
         approve_with(ref, edits, yes)
     else:
@@ -209,6 +207,9 @@ def manifest(
     from bot.manifest import manifest_text
 
     sys.stdout.write(manifest_text(url))
+
+
+app.command()(purge.purge)
 
 
 def main() -> None:

@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Iterable
 from pathlib import Path
 
+import typer
+
 from bot.cli.screen import Screen
 from bot.cli.terminal import Terminal, at_terminal
 from bot.logs import report_fault
@@ -73,6 +75,22 @@ def would_settle(
         and rule.approvers == agent.who.resolve(rule.owner)
         and rule.fits(arguments)
     )
+
+
+def check_together(*, edits: bool, remember: bool, once: bool, agree: bool, narrower: str) -> None:
+    """Check that what is said of an approval goes together; ``narrower`` is an option of a wish.
+
+    Raises:
+        BadParameter: it does not.
+
+    """
+    if once + agree + remember > 1:
+        raise typer.BadParameter("say one of --once, --agree, --remember")
+    if edits and (remember or agree):
+        option = "--remember" if remember else "--agree"
+        raise typer.BadParameter("edited arguments are approved once", param_hint=option)
+    if narrower and not remember:
+        raise typer.BadParameter("goes with --remember", param_hint=narrower)
 
 
 def read_wish(span: str, loose: Iterable[str], *, conversation: bool) -> Wish:

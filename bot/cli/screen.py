@@ -154,7 +154,7 @@ def print_notice(screen: Screen, notice: TicketNotice) -> None:
     screen.line(f"{notice.ref}: {asked} {risk(notice)}".rstrip(), "bold")
     screen.line(f"  {_stands(notice)}")
     for vote in notice.votes if notice.needed > 1 else ():
-        screen.line(f"  allowed by {tell_actor(vote.actor)} {_moment(vote.at)}")
+        screen.line(f"  approved by {tell_actor(vote.actor)} {_moment(vote.at)}")
     if notice.needed > 1:
         screen.line(f"  {len({vote.seat for vote in notice.votes})} of {notice.needed} needed")
     if isinstance(notice.target, RemoteInput):

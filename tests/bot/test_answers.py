@@ -146,8 +146,8 @@ async def test_a_second_word_after_the_decision_is_told_who_decided_and_when() -
         await on.press_as_shown(CAROL, card)
         await on.press_as_shown(BOB, card, names.DENY)
 
-        assert (await on.told(CAROL)).startswith("Already approved by <@U0BOB> at <!date^")
-        assert (await on.told(BOB, 2)).startswith("Already approved by you at <!date^")
+        assert (await on.told(CAROL)).startswith("Already approved by <@U0BOB>, <!date^")
+        assert (await on.told(BOB, 2)).startswith("Already approved by you, <!date^")
 
 
 async def test_a_press_after_the_deadline_is_told_so_and_changes_nothing() -> None:
@@ -159,7 +159,7 @@ async def test_a_press_after_the_deadline_is_told_so_and_changes_nothing() -> No
         await on.press(BOB, card)
 
         told = await on.told(BOB)
-        assert told.startswith(("Expired at <!date^", "Nobody decided in time"))
+        assert told.startswith(("Expired, <!date^", "Nobody decided in time"))
         assert on.ledger.effects == []
         resolved = [e.fact for e in await on.runtime.engine.events(run.id)]
         assert not any(f.kind == "ticket_closed" and not f.resolution.timed_out for f in resolved)

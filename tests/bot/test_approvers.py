@@ -157,10 +157,23 @@ async def test_what_waits_for_my_group_is_on_my_list_and_shown_to_me() -> None:
         async def typed(who: str, text: str) -> str:
             return await on.answered(await on.people.slash(who, DEPLOYS, text))
 
-        assert f"`{ref}` deployer: deploy" in await typed(BOB, "list")
+        assert f"`{ref}` deployer: to run deploy" in await typed(BOB, "list")
         assert "0 of 2 approved" in await typed(BOB, "list")
         assert "Waiting for you" not in await typed(ALICE, "list")
         assert "1.4.2" in await typed(BOB, f"show {ref}")
+
+
+async def test_my_list_says_which_of_what_waits_has_my_approval_already() -> None:
+    async with on_stage(lambda on: [deployer(on, approvers=in_group(quorum=2))]) as on:
+        _, card = await on.park(owner=ALICE)
+        await on.press(BOB, card)
+        await on.told(BOB)
+
+        for_bob = await on.answered(await on.people.slash(BOB, DEPLOYS, "list"))
+        for_carol = await on.answered(await on.people.slash(CAROL, DEPLOYS, "list"))
+
+        assert "1 of 2 approved, you among them" in for_bob
+        assert "1 of 2 approved \u00b7" in for_carol
 
 
 def at_terminal(on: Stage, who: str, **more: Any) -> Any:

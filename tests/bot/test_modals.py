@@ -125,7 +125,7 @@ async def test_a_form_submitted_after_the_deadline_changes_nothing() -> None:
 
         await on.people.submit(BOB, {names.REASON_BLOCK: "too late"})
 
-        assert (await on.told(BOB)).startswith(("Expired at", "Nobody decided in time"))
+        assert (await on.told(BOB)).startswith(("Expired, ", "Nobody decided in time"))
         assert on.ledger.effects == []
 
 
@@ -139,7 +139,7 @@ async def test_a_form_for_what_is_decided_meanwhile_tells_who_decided() -> None:
 
         await on.people.submit(BOB, {names.REASON_BLOCK: "no"})
 
-        assert (await on.told(BOB, 2)).startswith("Already approved by you at")
+        assert (await on.told(BOB, 2)).startswith("Already approved by you, ")
 
 
 @pytest.mark.parametrize("metadata", ["", "{}", "x" * 4000, '{"v":1,"token":"bm90.YQ"}'])
@@ -239,7 +239,7 @@ async def test_no_form_opens_for_what_is_decided() -> None:
 
         await on.press_as_shown(BOB, card, names.DENY_REASON)
 
-        assert (await on.told(BOB, 2)).startswith("Already approved by you at")
+        assert (await on.told(BOB, 2)).startswith("Already approved by you, ")
         assert (await on.people.state(BOB))["views"] == []
 
 
@@ -314,7 +314,7 @@ async def test_a_review_of_what_is_decided_meanwhile_ends_with_who_decided() -> 
 
         await on.people.submit(BOB)
 
-        assert (await on.told(BOB, 2)).startswith("Already denied by you at")
+        assert (await on.told(BOB, 2)).startswith("Already denied by you, ")
         assert (await on.people.state(BOB))["views"] == []
 
 

@@ -149,7 +149,7 @@ async def test_whoever_votes_second_may_approve_it_once() -> None:
     async with on_stage(of_two) as on:
         run, card = await on.park()
         await remember(on, BOB, card)
-        shown = await card_that_says(on, card, "Approve agrees to that too")
+        shown = await card_that_says(on, card, "Approve and remember agrees to that")
 
         await on.press(CAROL, shown, names.APPROVE_ONCE)
 
@@ -338,7 +338,7 @@ class TestRules:
             for text, said in {
                 "rules revoke": "Which one?",
                 "rules explode X": "Which one?",
-                "rules revoke RNOBODY00X": "Nothing here goes by RNOBODY00X",
+                "rules revoke RNOBODY00X": "Nothing here goes by RNOBODY00X. See `/holdshort rules`",
                 f"rules revoke {rule.id.lower()}": f"Revoked: {rule.id}.",
             }.items():
                 typed = await on.people.slash(BOB, DEPLOYS, text)

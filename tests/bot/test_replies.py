@@ -86,15 +86,15 @@ def decided(decision: str, by: str) -> AlreadyDecidedError:
 @pytest.mark.parametrize(
     ("error", "text"),
     [
-        (decided("approved", "U0BOB"), f"Already approved by <@U0BOB> at {AT}; nothing changed."),
-        (decided("denied", "U0ME"), f"Already denied by you at {AT}; nothing changed."),
+        (decided("approved", "U0BOB"), f"Already approved by <@U0BOB>, {AT}; nothing changed."),
+        (decided("denied", "U0ME"), f"Already denied by you, {AT}; nothing changed."),
         (
             decided("timed out", "system"),
-            f"Nobody decided in time, so it was denied at {AT}; nothing changed.",
+            f"Nobody decided in time, so it was denied, {AT}; nothing changed.",
         ),
         (
             decided("withdrawn", "U0BOB"),
-            f"The run was cancelled by <@U0BOB> at {AT}; nothing changed.",
+            f"The run was cancelled by <@U0BOB>, {AT}; nothing changed.",
         ),
         (
             no(Refusal.NOT_AN_APPROVER, "U0A", "U0B", "U0C"),
@@ -128,7 +128,7 @@ def decided(decision: str, by: str) -> AlreadyDecidedError:
                 " Please tell whoever runs Holdshort."
             ),
         ),
-        (TicketExpiredError(NOON), f"Expired at {AT}, and silence is a denial; nothing changed."),
+        (TicketExpiredError(NOON), f"Expired, {AT}: silence is a denial; nothing changed."),
         (
             InvalidResumeTokenError(TokenFault.FORGED),
             "This cannot be answered from here; nothing changed. See `/holdshort list`",
@@ -250,7 +250,7 @@ def test_a_vote_is_told_with_how_many_are_missing(votes: int, needed: int, rest:
 def test_a_second_vote_is_told_when_the_first_was_and_how_many_there_are() -> None:
     error = AlreadyVotedError(at=NOON, votes=1, needed=2)
     assert refused(error, FOR_SLACK) == (
-        f"You approved this already at {AT}: 1 of 2. Nothing changed."
+        f"You approved this already, {AT}: 1 of 2. Nothing changed."
     )
 
 
@@ -273,7 +273,7 @@ def test_the_terminal_is_told_in_plain_text() -> None:
 
     text = refused(error, FOR_TERMINAL)
 
-    assert text.startswith("Already approved by U0BOB\\u{1B}[2J at 2026-01-01 12:00 UTC")
+    assert text.startswith("Already approved by U0BOB\\u{1B}[2J, 2026-01-01 12:00 UTC")
     assert refused(RunNotFoundError("x"), FOR_TERMINAL).endswith("See `holdshort runs list`")
     assert started("deployer", Ref("K7F3QD"), FOR_TERMINAL).endswith("`holdshort runs show K7F3QD`")
 

@@ -1,5 +1,6 @@
 """A room: a local Slack with a scripted app, and pages in which people act."""
 
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
@@ -16,6 +17,8 @@ from tests.browser.scripted import Json, ScriptedApp, scripted_app
 ALICE, BOB, CAROL = "U0ALICE", "U0BOB", "U0CAROL"
 DEPLOYS, GENERAL = "C0DEPLOYS", "C0GENERAL"
 PATIENCE_MS = 10_000
+# "Approve and remember" is another button.
+APPROVE = re.compile(r"^Approve [0-9A-Z]{6}$")
 
 
 @dataclass

@@ -18,7 +18,7 @@ from bot.gallery.room import gallery_world, hung, place
 from bot.local_slack import LocalSlack, LocalSlackClient
 from tests.browser.chromium import PHONE, SAME, chromium
 from tests.browser.demo import ROOT, running_demo
-from tests.browser.fixtures import ALICE, BOB, DEPLOYS
+from tests.browser.fixtures import ALICE, APPROVE, BOB, DEPLOYS
 
 DOCS = ROOT / "docs"
 BIGGEST = 200_000
@@ -44,14 +44,14 @@ async def take_all() -> None:
         here = f"{demo.page}#user={BOB}&channel={DEPLOYS}"
         sharp = await _open(browser, here, SHARP)
         card = sharp.locator(".message", has=sharp.locator(".card")).first
-        await card.get_by_role("button", name=re.compile("^Approve")).wait_for()
+        await card.get_by_role("button", name=APPROVE).wait_for()
         await people.say(ALICE, DEPLOYS, "1.4.2 is ready. <@U0BOB>, can you look at this one?")
         await people.say(BOB, DEPLOYS, "Looking.")
         await sharp.get_by_text("Looking.").wait_for()
         await _take(card.locator(".card"), "card-open")
         await _take(await _open(browser, here, NARROW), "page-phone")
 
-        await card.get_by_role("button", name=re.compile("^Approve")).click()
+        await card.get_by_role("button", name=APPROVE).click()
         await sharp.locator("dialog.confirm").get_by_role("button", name="Approve").click()
         answer = sharp.get_by_role("button", name=re.compile("^Answer"))
         await answer.wait_for()

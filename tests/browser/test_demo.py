@@ -8,7 +8,7 @@ from playwright.async_api import Browser, expect
 
 from tests.browser.chromium import DESKTOP
 from tests.browser.demo import PATIENCE_S, running_demo
-from tests.browser.fixtures import BOB, DEPLOYS
+from tests.browser.fixtures import APPROVE, BOB, DEPLOYS
 
 pytestmark = [pytest.mark.browser, pytest.mark.asyncio(loop_scope="session")]
 
@@ -25,7 +25,7 @@ async def test_a_person_plays_the_demo_in_the_page(browser: Browser) -> None:
 
         card = page.locator(".message", has=page.locator(".card")).first
         await expect(card.get_by_role("heading")).to_have_text('Run deploy "1.4.2 to prod"?')
-        await card.get_by_role("button", name=re.compile("^Approve")).click()
+        await card.get_by_role("button", name=APPROVE).click()
         await page.locator("dialog.confirm").get_by_role("button", name="Approve").click()
 
         await expect(card.get_by_role("heading")).to_have_text('Approved: deploy "1.4.2 to prod"')

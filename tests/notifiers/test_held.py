@@ -31,7 +31,7 @@ def test_one_is_not_told_as_many() -> None:
 def test_it_says_for_whom_there_are_too_many() -> None:
     message = held_message(held(full="approver", opened=50))
     assert message.text == (
-        "50 open asks for <@U0BOB>; of deployer 37 wait and come as these are answered"
+        "<@U0BOB> has 50 open asks; 37 more of deployer wait and come as these are answered"
     )
 
 

@@ -151,7 +151,13 @@ class TestAgreeing:
         assert "<@U0BOB> asks to remember this for 8 hours" in said
         assert "all runs for the same owner" in said
         assert 'deploy: version: anything \u00b7 env = "prod"' in said
-        assert "Approve agrees to that too" in said
+        assert "Approve and remember agrees to that" in said
+
+    def test_the_first_button_says_what_it_agrees_to(self) -> None:
+        assert buttons(ask_card(ticket(**PENDING)))[0] == "Approve and remember"
+        assert buttons(ask_card(ticket()))[0] == "Approve"
+        assert "Approve and remember" in str(review_form(ticket(**PENDING))["submit"])
+        assert "remember" not in str(review_form(ticket())["submit"])
 
     def test_so_do_the_shortened_card_and_the_last_page_of_the_review(self) -> None:
         wanted = 'deploy: version: anything \u00b7 env = "prod"'

@@ -120,7 +120,7 @@ def test_a_late_answer_is_told_who_decided(terminal: Terminal, serving: Serving)
     late = terminal("approve", ref, operator=BOB)
 
     assert late.status == 1
-    assert f"Already denied by {CAROL} at" in late.err
+    assert f"Already denied by {CAROL}, " in late.err
 
 
 @pytest.mark.parametrize(

@@ -73,13 +73,21 @@ def test_what_happened_tells_of_the_wish_and_of_the_rule(
     ("words", "status", "said"),
     [
         (("--remember", "9h"), 2, "--remember 9h: choose one of 1h, 8h, 1d, 7d"),
-        (("--remember", "8h", "--with", '{"env": "staging"}'), 2, "goes with --remember"),
-        (("--remember", "8h", "--once"), 2, "not with one another"),
-        (("--remember", "8h", "--agree"), 2, "not with one another"),
-        (("--once", "--agree"), 2, "not with one another"),
-        (("--with", '{"env": "staging"}', "--agree"), 2, "not with --with"),
-        (("--any", "version"), 2, "goes with --remember"),
-        (("--conversation",), 2, "goes with --remember"),
+        (
+            ("--remember", "8h", "--with", '{"env": "staging"}'),
+            2,
+            "--remember: edited arguments are approved once",
+        ),
+        (("--once", "--agree"), 2, "say one of --once, --agree, --remember"),
+        (("--remember", "8h", "--once"), 2, "say one of --once, --agree, --remember"),
+        (("--remember", "8h", "--agree"), 2, "say one of --once, --agree, --remember"),
+        (
+            ("--with", '{"env": "staging"}', "--agree"),
+            2,
+            "--agree: edited arguments are approved once",
+        ),
+        (("--any", "version"), 2, "--any: goes with --remember"),
+        (("--conversation",), 2, "--conversation: goes with --remember"),
         (("--remember", "8h", "--any", "colour"), 1, "the call has no argument /colour"),
         (
             ("--remember", "8h", "--any", "env", "--any", "/version", "--any", "notes"),
@@ -136,8 +144,8 @@ def test_the_operator_revokes_one_and_it_is_kept_who_did(
     again = terminal("rules", "revoke", rule.lower(), operator=ALICE)
 
     assert revoked.out == f"Revoked: {rule}. Calls like it are asked for again.\n"
-    assert again.out.startswith(f"{rule} was revoked by {CAROL} at ")
-    assert f"revoked by {CAROL} at " in squeezed(terminal("rules").out)
+    assert again.out.startswith(f"{rule} was revoked already, by {CAROL}, ")
+    assert f"revoked by {CAROL}, " in squeezed(terminal("rules").out)
     assert serving.start().waiting is not None
 
 
@@ -145,7 +153,7 @@ def test_a_rule_that_is_not_there_is_said_not_to_be(terminal: Terminal, serving:
     serving.start()
     said = terminal("rules", "revoke", "R00000000X", operator=BOB)
     assert said.status == 1
-    assert "Nothing here goes by R00000000X" in said.err
+    assert "Nothing here goes by R00000000X. See `holdshort rules`" in said.err
 
 
 AGENTS = """

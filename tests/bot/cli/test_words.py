@@ -107,7 +107,7 @@ FACTS: Sequence[tuple[Fact, str]] = [
             votes=1,
             needed=2,
         ),
-        f"allowed by {BOB} (slack): 1 of 2",
+        f"approved by {BOB} (slack): 1 of 2",
     ),
     (
         AnswerRefused(
