@@ -21,6 +21,8 @@ from engine.runs import Run, RunStatus
 from engine.store import RunFilter, Store
 
 BATCH = 100
+AT_LEISURE = 10
+"""Runs or berths that are compared in one go where there is no hurry, one of these each second."""
 RECOUNT_EVERY = timedelta(minutes=10)
 PAGE_EVERY = timedelta(seconds=1)
 """With a hundred thousand parked runs a comparison at full speed would take a core for seconds."""
@@ -106,16 +108,17 @@ class Usher:
 
     async def _next_page(self, at: "_Recount") -> bool:
         """Compare the next page, first of runs and then of berths; tell whether there are more."""
+        many = BATCH if at.hurry else AT_LEISURE
         if at.after is None:
             wanted = RunFilter(statuses=(RunStatus.WAITING,))
-            page = await self._store.list_runs(wanted, BATCH, at.cursor)
+            page = await self._store.list_runs(wanted, many, at.cursor)
             await self._restore(page.runs, open_only=at.open_only)
             at.cursor = page.cursor
             if not page.cursor and not at.open_only:
                 at.after = 0
             at.open_only = at.open_only and bool(page.cursor)
             return True
-        known = await self._store.berths.known(at.after, BATCH)
+        known = await self._store.berths.known(at.after, many)
         if known:
             await self._check(known)
             at.after = known[-1].number

@@ -1,11 +1,12 @@
 """What is measured of one store: cycles, bytes, ticks, and doing nothing."""
 
 import asyncio
+import os
 import time
 import zlib
 from collections import defaultdict
-from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import AsyncExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -144,10 +145,11 @@ async def ticks(column: Column, folder: Path, amounts: Amounts) -> dict[str, flo
         stores[name] = workload
         await _fill(workload, count)
     taken: Turns = defaultdict(list)
-    for turn in range(amounts.ticks):
-        # Each goes first as often as the other.
-        for name, workload in sorted(stores.items(), reverse=turn % 2 == 1):
-            taken[name].append(await _seconds(workload.engine.tick) * 1000)
+    with _on_one_core():
+        for turn in range(amounts.ticks):
+            # Each goes first as often as the other.
+            for name, workload in sorted(stores.items(), reverse=turn % 2 == 1):
+                taken[name].append(await _seconds(workload.engine.tick) * 1000)
     idle = await _idle(column, stores["many"].engine, amounts.idle_s)
     for workload in stores.values():
         await workload.store.close()
@@ -158,6 +160,25 @@ async def ticks(column: Column, folder: Path, amounts: Amounts) -> dict[str, flo
         "ratio": ratio,
         **idle,
     }
+
+
+@contextmanager
+def _on_one_core() -> Iterator[None]:
+    """Keep all threads together, where the system lets us.
+
+    A pass to a thread on another core may cost three times one to a thread on the same, and the
+    threads of one store may happen to lie together where those of the other do not.
+    """
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    threads = [int(one.name) for one in Path("/proc/self/task").iterdir()]
+    cores = {thread: os.sched_getaffinity(thread) for thread in threads}
+    for thread in threads:
+        os.sched_setaffinity(thread, {min(cores[thread])})
+    yield
+    for thread in threads:
+        os.sched_setaffinity(thread, cores[thread])
 
 
 async def _seconds(work: Callable[[], Awaitable[None]]) -> float:

@@ -70,6 +70,7 @@ async def test_a_comparison_takes_its_time_but_where_nothing_is_known(
 
     monkeypatch.setattr(on.store, "list_runs", counting)
     monkeypatch.setattr("engine.usher.BATCH", 2)
+    monkeypatch.setattr("engine.usher.AT_LEISURE", 2)
     on.clock.move(RECOUNT_EVERY)
     assert [await on.engine.usher.release() for _ in range(5)] == [0] * 5
     assert len(pages) == 1
