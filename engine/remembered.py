@@ -126,6 +126,8 @@ class RememberedRule(Frozen):
         fingerprint: Of the tool as it was; a tool that has changed is asked for again.
         owner: For whose runs it holds.
         conversation: In which conversation alone; empty for all of the owner's.
+        context: The digest of the context of the run it was given in, which policies and tools
+            see: another context may mean another thing. Empty where there was none.
         approvers: Who may decide such calls. It settles no call that others are asked for.
         votes: Who gave it. They have to be such as could give it still.
 
@@ -142,6 +144,7 @@ class RememberedRule(Frozen):
     terms: tuple[Term, ...]
     owner: PersonId
     conversation: str = ""
+    context: str = ""
     approvers: Approvers
     votes: tuple[Vote, ...]
     granted_at: datetime
@@ -287,6 +290,11 @@ def terms_of(
         )
         for at, value in values
     )
+
+
+def context_digest(context: Json) -> str:
+    """Return what a rule keeps of the context of a run."""
+    return "" if context in (None, {}) else digest_of("context", canonical_json(context))
 
 
 def rule_id(approval: str) -> str:

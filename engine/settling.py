@@ -8,7 +8,12 @@ from engine.deciders import Deciders, Question
 from engine.errors import StoreError
 from engine.events import ApprovalRemembered
 from engine.ids import CallId, Surroundings
-from engine.remembered import RememberedRule, RememberedRules, RememberRefusedError
+from engine.remembered import (
+    RememberedRule,
+    RememberedRules,
+    RememberRefusedError,
+    context_digest,
+)
 from engine.runs import Run, ToolCall
 from engine.tickets import Risk
 
@@ -91,6 +96,7 @@ def _covers(rule: RememberedRule, run: Run, agent: Agent, call: ToolCall, argume
         and rule.fingerprint == call.fingerprint
         and rule.owner == run.owner
         and rule.conversation in {"", run.conversation}
+        and rule.context == context_digest(run.context)
         and rule.approvers == agent.who.resolve(run.owner)
         and rule.fits(json.loads(arguments))
     )

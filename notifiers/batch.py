@@ -115,7 +115,7 @@ def _short_blocks(notice: BatchNotice, note: str) -> list[Block]:
         said = f"{verdict(one, end)}: {wording.subject(one)}" if end else wording.title(one)
         blocks.append(section(plain(f"{said}\n{wording.reference(one)}")))
         if end is None:
-            blocks += [*wish_blocks(one), *answers(one, complete=False)]
+            blocks += [*wish_blocks(one, once=False), *answers(one, complete=False)]
     return [*blocks, *_foot(note)]
 
 
@@ -157,15 +157,15 @@ def _head(notice: BatchNotice) -> list[Block]:
 
 def _open_row(row: _Row) -> list[Block]:
     notice = row.notice
-    reviewed = notice.declared.risk is Risk.HIGH
+    complete = row.complete and notice.declared.risk is not Risk.HIGH
     votes = wording.votes(notice)
     return [
         box("\n".join(row.shown), wording.subject(notice), wording.risk(notice)),
         *_edited(notice),
         *([context(marked(votes))] if votes else []),
         context(*map(plain, _small(row))),
-        *wish_blocks(notice),
-        *answers(notice, complete=row.complete and not reviewed),
+        *wish_blocks(notice, once=complete),
+        *answers(notice, complete=complete),
     ]
 
 

@@ -50,7 +50,7 @@ def short_card(notice: TicketNotice, note: str = "") -> Message:
     short = "This card is shortened. Nothing else on it could be shown."
     blocks = [section(plain(f"{said}\n{short}")), section(marked(_who(notice)))]
     buttons = _buttons(notice, complete=False)
-    body = [*blocks, *wish_blocks(notice), *buttons]
+    body = [*blocks, *wish_blocks(notice, once=False), *buttons]
     return message(_notification(notice), [*body, *_foot(notice, note)])
 
 
@@ -91,15 +91,15 @@ def asks(notice: TicketNotice) -> list[str]:
 
 
 def _permission(notice: TicketNotice) -> list[Block]:
-    sheet = sheet_of(notice)
+    sheet, complete = sheet_of(notice), not needs_review(notice)
     return [
         *_edited(notice),
         *argument_blocks(sheet, "Review shows everything."),
         *says(notice),
         *_untitled(notice),
         *map(_small, edit_elsewhere(notice)),
-        *wish_blocks(notice),
-        *_buttons(notice, complete=not needs_review(notice)),
+        *wish_blocks(notice, once=complete),
+        *_buttons(notice, complete=complete),
     ]
 
 

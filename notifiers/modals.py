@@ -199,7 +199,7 @@ def _review_end(notice: TicketNotice, page: Page) -> list[Block]:
     all_of_it = "Else this" if secret.untold else "This"
     end = f"{all_of_it} is all of it. Approve runs exactly this."
     small = context(*(plain(said) for said in (secrets, secret.untold, end) if said))
-    return [*wish_blocks(notice), small]
+    return [*wish_blocks(notice, once=False), small]
 
 
 def _input(block: str, action: str, label: str, most: int, *, optional: bool = False) -> Block:

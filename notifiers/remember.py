@@ -59,8 +59,11 @@ def terms_line(terms: Iterable[Term], limit: int = limits.SUMMARY) -> str:
     return _DOT.join(shown) or "no arguments"
 
 
-def wish_blocks(notice: TicketNotice) -> list[Block]:
-    """Return what will be remembered if an open ticket is approved, and who asks for that."""
+def wish_blocks(notice: TicketNotice, *, once: bool) -> list[Block]:
+    """Return what will be remembered if an open ticket is approved, and who asks for that.
+
+    Where no Approve once stands beside it, it says where else this call alone can be approved.
+    """
     wished = notice.wished
     if wished is None:
         return []
@@ -68,6 +71,8 @@ def wish_blocks(notice: TicketNotice) -> list[Block]:
     said = f"*{who} asks to remember this for {wording.span(wished.hours)}*{_DOT}{_scope(wished)}"
     told = f"{wording.name(notice.target.tool)}: {terms_line(wished.terms, limits.WISH)}"
     agrees = "Approve and remember agrees to that: calls like this will not be asked then."
+    if not once:
+        agrees += f" This call alone: holdshort approve {notice.ref} --once, in a terminal."
     return [section(marked(said)), section(plain(told)), context(plain(agrees))]
 
 

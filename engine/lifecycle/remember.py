@@ -11,6 +11,7 @@ from engine.remembered import (
     RememberRefusedError,
     Term,
     Wished,
+    context_digest,
     rule_id,
     until,
 )
@@ -108,6 +109,7 @@ def rule_of(run: Run, ticket: ResumeTicket) -> RememberedRule | None:
         terms=wished.terms,
         owner=run.owner,
         conversation=run.conversation if wished.conversation else "",
+        context=context_digest(run.context),
         approvers=ticket.approvers,
         votes=ticket.votes,
         granted_at=end.at,

@@ -18,6 +18,7 @@ from engine.worker import WorkerOptions
 from notifiers.inbox import InboxNotifier
 
 OWNER = PersonId("UALICE")
+MANY = 1_000_000
 
 
 def deploy(version: str) -> str:
@@ -73,6 +74,9 @@ class Workload:
             tools=[deploy],
             approvals={"deploy": "user"},
             notify="inbox" if cards else None,
+            # Counted, as by default, but none is held back.
+            max_open_asks=MANY,
+            max_open_asks_per_approver=MANY,
         )
         self.engine = RunEngine(
             store=store,

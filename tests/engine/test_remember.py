@@ -167,6 +167,14 @@ class TestScope:
         assert await made.asks([PROD], conversation="thread-2")
         assert not await made.asks([PROD], conversation="thread-1")
 
+    async def test_in_one_context_it_holds_for_no_other(self) -> None:
+        made = shop()
+        run = await made.run([PROD], context={"tenant": "a"})
+        await made.answer(run, BOB, EXACT)
+        assert await made.asks([PROD])
+        assert await made.asks([PROD], context={"tenant": "b"})
+        assert not await made.asks([PROD], context={"tenant": "a"})
+
     async def test_a_changed_tool_voids_it(self) -> None:
         made, _ = await remembered()
         assert await made.asks([NEXT], changed={"options": {"deploy": ToolOptions(version="2")}})

@@ -153,6 +153,7 @@ DIFFERENCES: dict[str, Any] = {
     "a changed tool": {"rule": {"fingerprint": "other"}},
     "another owner": {"rule": {"owner": PersonId("UOTHER")}},
     "another conversation": {"rule": {"conversation": "elsewhere"}},
+    "another context": {"rule": {"context": "0" * 64}},
     "other approvers": {"rule": {"approvers": Approvers(people=(OWNER,), quorum=1)}},
     "a larger quorum": {
         "rule": {"approvers": Approvers(people=(OWNER,), quorum=2, four_eyes=False)}

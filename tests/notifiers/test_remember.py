@@ -184,8 +184,17 @@ class TestAgreeing:
         made = batch_card(batch(*(r.model_copy(update={"declared": title}) for r in rows)))
         check_message(made)
         found = buttons(made)
-        assert found.count("Approve once") == found.count("Approve")
+        assert found.count("Approve once") == found.count("Approve and remember")
         assert "Deny" in found
+
+    def test_where_it_cannot_be_approved_once_there_it_says_where(self) -> None:
+        elsewhere = "This call alone: holdshort approve K7F3QD --once, in a terminal."
+        large = {**PENDING, "arguments": {"notes": "x" * 5_000}}
+        assert elsewhere not in shown(ask_card(ticket(**PENDING)).blocks)
+        assert elsewhere in shown(short_card(ticket(**PENDING)).blocks)
+        assert elsewhere in shown(ask_card(ticket(**large)).blocks)
+        assert elsewhere in shown(review_form(ticket(**PENDING))["blocks"])
+        assert elsewhere in shown(batch_card(batch(ticket(**large), ticket())).blocks)
 
     def test_without_a_wish_nothing_is_said_of_it(self) -> None:
         said = shown(ask_card(ticket()).blocks)
