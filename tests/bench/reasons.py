@@ -21,8 +21,9 @@ REASONS: dict[str, str] = {
     "does not hide behind the disk, for which {full_commits_per_cycle:.1f} commits wait.",
     "sqlite.parked_run_above_text": (
         "Of {bytes:.0f} bytes the run, its open ticket and three events are compressed, with a "
-        "dictionary; two cards, rows and indexes are the rest. Many tasks park at once, so ids "
-        "come in no order, and pages of their indexes stay half empty."
+        "dictionary; what is known of its open ask, for the limits, is 0.3 kB; two cards, rows and "
+        "indexes are the rest. Many tasks park at once, so ids come in no order, and pages of "
+        "their indexes stay half empty."
     ),
     "sqlite.faster_than_langgraph_async_sqlite_sequential": _FLOOR.format(
         rival="langgraph_async_sqlite"
@@ -40,7 +41,7 @@ REASONS: dict[str, str] = {
     "valkey.parked_run_above_text": (
         "By used_memory, with the wheel's libc allocator. Of 2.6 kB in keys the hash of a run's "
         "facts takes 1.7 kB, for a value of more than 64 bytes makes it a table; with "
-        "hash-max-listpack-value 1024 it takes 1.3 kB. Its log takes 0.5 kB, as one list per run; "
-        "the rest are the server's own table of keys and eight places in indexes."
+        "hash-max-listpack-value 1024 it takes 1.3 kB. Its log takes 0.5 kB, as one list per run, "
+        "and what is known of its open ask, for the limits, 0.5 kB; the rest are the server's own table of keys and eight places in indexes."
     ),
 }
