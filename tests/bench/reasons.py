@@ -42,6 +42,7 @@ REASONS: dict[str, str] = {
         "By used_memory, with the wheel's libc allocator. Of 2.6 kB in keys the hash of a run's "
         "facts takes 1.7 kB, for a value of more than 64 bytes makes it a table; with "
         "hash-max-listpack-value 1024 it takes 1.3 kB. Its log takes 0.5 kB, as one list per run, "
-        "and what is known of its open ask, for the limits, 0.5 kB; the rest are the server's own table of keys and eight places in indexes."
+        "and what is known of its open ask, for the limits, 0.5 kB; the rest are the server's own "
+        "table of keys and eight places in indexes."
     ),
 }
