@@ -43,7 +43,8 @@ def told_revoked(rule: RememberedRule, actor: Actor, words: Words) -> str:
     """Return what whoever revoked a rule is told."""
     end = rule.revoked
     if end is None or end.by.key == actor.key:
-        return f"Revoked: {rule.id}. Calls like it are asked for again."
+        again = "Calls like it are asked for again, but for one that is starting this very moment."
+        return f"Revoked: {rule.id}. {again}"
     by, at = words.person(end.by.id), words.moment(end.at)
     return f"{rule.id} was revoked already, by {by}, {at}; nothing changed."
 

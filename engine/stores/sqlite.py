@@ -96,7 +96,8 @@ class SqliteStore:
         self._berths = SqliteBerths(self._thread, clock, self._bell.ring)
         # Nobody else writes to memory.
         file = str(path) != MEMORY
-        self._watch = Watch(log_of(path), self._look_elsewhere) if file else None
+        look = partial(_look_elsewhere, self._thread, self._bell)
+        self._watch = Watch(log_of(path), look) if file else None
 
     @property
     def berths(self) -> SqliteBerths:
@@ -265,9 +266,6 @@ class SqliteStore:
         """Let queued operations finish, then close the file."""
         await self._thread.close()
 
-    def _look_elsewhere(self) -> None:
-        self._thread.forget(Database.others_wrote, after=self._ring_if)
-
     def _ring_if(self, work: bool) -> None:  # noqa: FBT001 - the outcome of an operation
         if work:
             self._bell.ring()
@@ -278,6 +276,14 @@ class SqliteStore:
             self._thread.forget(
                 lambda database: sqlite_claims.release(database, claim, None, self._clock)
             )
+
+
+def _look_elsewhere(thread: DatabaseThread, bell: Bell) -> None:
+    """Have the bell rung if another process wrote.
+
+    No method: a store that holds itself would end only when the garbage collector came.
+    """
+    thread.forget(Database.others_wrote, after=lambda wrote: bell.ring() if wrote else None)
 
 
 def _wakes(change: Change) -> bool:

@@ -305,7 +305,7 @@ class TestRules:
             assert 'version: anything \u00b7 env = "prod"' in said
             await self.press(on, BOB, rule.id)
             assert await on.told(BOB, 2 + 1) == (
-                f"Revoked: {rule.id}. Calls like it are asked for again."
+                f"Revoked: {rule.id}. Calls like it are asked for again, but for one that is starting this very moment."
             )
             assert (await again(on)).tickets
             empty = await on.answered(await on.people.slash(BOB, DEPLOYS, "rules"))

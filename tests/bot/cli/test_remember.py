@@ -143,7 +143,10 @@ def test_the_operator_revokes_one_and_it_is_kept_who_did(
     revoked = terminal("rules", "revoke", rule, operator=CAROL)
     again = terminal("rules", "revoke", rule.lower(), operator=ALICE)
 
-    assert revoked.out == f"Revoked: {rule}. Calls like it are asked for again.\n"
+    assert (
+        revoked.out
+        == f"Revoked: {rule}. Calls like it are asked for again, but for one that is starting this very moment.\n"
+    )
     assert again.out.startswith(f"{rule} was revoked already, by {CAROL}, ")
     assert f"revoked by {CAROL}, " in squeezed(terminal("rules").out)
     assert serving.start().waiting is not None

@@ -270,7 +270,7 @@ async def test_reading_leaves_no_view_of_the_file_open(
     assert busy == 0
 
 
-def test_a_store_that_nobody_closed_ends_with_its_owner(tmp_path: Path) -> None:
+def test_a_store_that_nobody_closed_ends_with_its_owner_at_once(tmp_path: Path) -> None:
     path = tmp_path / "store.db"
 
     async def use() -> threading.Thread:
@@ -280,9 +280,13 @@ def test_a_store_that_nobody_closed_ends_with_its_owner(tmp_path: Path) -> None:
         (thread,) = set(threading.enumerate()) - set(before)
         return thread
 
-    thread = asyncio.run(use())
     gc.collect()
-    thread.join(timeout=10)
+    gc.disable()
+    try:
+        thread = asyncio.run(use())
+        thread.join(timeout=10)
+    finally:
+        gc.enable()
 
     assert not thread.is_alive()
     assert [file.name for file in tmp_path.iterdir()] == ["store.db"]
