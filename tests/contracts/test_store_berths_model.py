@@ -1,9 +1,7 @@
 """Whatever asks come and go, in whatever order, berths stand as the model has them."""
 
 import asyncio
-import tempfile
 from collections.abc import Coroutine, Sequence
-from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
@@ -14,14 +12,11 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 from engine.berths import Ask, BerthState
 from engine.ids import ApprovalId, RunId
 from engine.store import Store
-from engine.stores import MemoryStore, SqliteStore
+from engine.stores import MemoryStore
 from tests.contracts.berth_model import BerthModel
 from tests.contracts.conftest import SERVERS, Running, Where
-from tests.contracts.redis_audit import check_indexes
-from tests.contracts.redis_stores import open_redis_store
+from tests.contracts.machines import OnFile, OnServer
 from tests.factories import HeldClock
-from tests.servers.cluster import Cluster
-from tests.servers.process import ServerProcess
 
 T = TypeVar("T")
 NAMES = ("agent:a", "agent:b", "person:U1", "usergroup:S{1}", "channel:C1")
@@ -102,30 +97,12 @@ class BerthMachine(RuleBasedStateMachine):
         assert self.wait(self.store.gauges()).held == len(waiting)
 
 
-class FileMachine(BerthMachine):
+class FileMachine(OnFile, BerthMachine):
     """The same on a file."""
 
-    def open(self) -> Store:
-        self.folder = tempfile.TemporaryDirectory()
-        return SqliteStore(Path(self.folder.name) / "store.db", clock=self.clock)
 
-    def teardown(self) -> None:
-        super().teardown()
-        self.folder.cleanup()
-
-
-class RedisMachine(BerthMachine):
-    """The same on a server, where the indexes are checked as well."""
-
-    server: ServerProcess | Cluster
-
-    def open(self) -> Store:
-        self.server.flush()
-        return open_redis_store(self.server.url, clock=self.clock)
-
-    def teardown(self) -> None:
-        check_indexes(self.server)
-        super().teardown()
+class RedisMachine(OnServer, BerthMachine):
+    """The same on a server."""
 
 
 def test_berths_in_memory_stand_as_in_the_model() -> None:

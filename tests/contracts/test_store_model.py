@@ -1,10 +1,8 @@
 """Whatever is done to a store, in whatever order, it answers as the model does."""
 
 import asyncio
-import tempfile
 from collections.abc import Coroutine
 from datetime import timedelta
-from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
@@ -26,11 +24,10 @@ from engine.errors import ClaimLostError
 from engine.ids import place_for
 from engine.runs import Run, RunStatus
 from engine.store import CARDS_KEEP_FOR, Change, Claim, ClaimEffect, RunFilter, Store
-from engine.stores import MemoryStore, SqliteStore
+from engine.stores import MemoryStore
 from tests.contracts.conftest import SERVERS, Running, Where
+from tests.contracts.machines import OnFile, OnServer
 from tests.contracts.model import Model
-from tests.contracts.redis_audit import check_indexes
-from tests.contracts.redis_stores import open_redis_store
 from tests.factories import (
     HeldClock,
     make_card_key,
@@ -41,8 +38,6 @@ from tests.factories import (
     make_run,
     make_ticket,
 )
-from tests.servers.cluster import Cluster
-from tests.servers.process import ServerProcess
 
 T = TypeVar("T")
 LEASE = timedelta(seconds=10)
@@ -222,30 +217,12 @@ class StoreMachine(RuleBasedStateMachine):
         assert self.wait(self.store.next_due()) == self.model.next_due()
 
 
-class FileMachine(StoreMachine):
+class FileMachine(OnFile, StoreMachine):
     """The same on a file."""
 
-    def open(self) -> Store:
-        self.folder = tempfile.TemporaryDirectory()
-        return SqliteStore(Path(self.folder.name) / "store.db", clock=self.clock)
 
-    def teardown(self) -> None:
-        super().teardown()
-        self.folder.cleanup()
-
-
-class RedisMachine(StoreMachine):
-    """The same on a server, where the indexes are checked as well."""
-
-    server: ServerProcess | Cluster
-
-    def open(self) -> Store:
-        self.server.flush()
-        return open_redis_store(self.server.url, clock=self.clock)
-
-    def teardown(self) -> None:
-        check_indexes(self.server)
-        super().teardown()
+class RedisMachine(OnServer, StoreMachine):
+    """The same on a server."""
 
 
 def test_a_store_in_memory_answers_as_the_model_does() -> None:
