@@ -22,11 +22,12 @@ from engine.events import (
     CallStarted,
     CallTightened,
 )
+from engine.gate import still_secret
 from engine.ids import PersonId
 from engine.policy import Verdict
 from engine.remembered import RememberFault, Revoked
 from engine.stores.sqlite import MemoryStore
-from engine.tickets import Risk
+from engine.tickets import Declared, Risk
 from tests.engine.deciding import named
 from tests.engine.remembering import (
     ANY_VERSION,
@@ -109,7 +110,7 @@ class TestLastLook:
         await made.answer(run, BOB, Allow())
         await self.asks_and_then_runs(made, run, rule.id)
 
-    @pytest.mark.parametrize("version", ["", "2"])
+    @pytest.mark.parametrize("version", ["1", "2"])
     async def test_what_is_asked_anew_is_asked_by_the_risk_that_it_has_now(
         self, version: str
     ) -> None:
@@ -132,6 +133,14 @@ class TestLastLook:
         await made.answer(run, BOB, Allow())
         (asked, *_) = (await made.now(run)).tickets
         assert asked.declared.secrets == ("/env",)
+
+    async def test_what_was_secret_stays_so_where_it_is_asked_anew(self) -> None:
+        _, run = await self.waiting()
+        call = run.batch.calls[1] if run.batch else None
+        assert call is not None
+        before = call.model_copy(update={"declared": Declared(secrets=("/env",))})
+        now = call.model_copy(update={"declared": Declared(secrets=("/version",))})
+        assert still_secret(now, before).declared.secrets == ("/env", "/version")
 
     async def test_a_tool_that_changed_meanwhile_is_asked_for_once_more_each_time(self) -> None:
         made, run = await self.waiting()
